@@ -10,7 +10,7 @@ Row order: the same without the cached part.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -155,7 +155,7 @@ def _groups(rule: MaskRule) -> Iterator[tuple[int, int]]:
 
 
 def _rows(rule: MaskRule) -> Iterator[MaskRow]:
-    depths = _depths(rule.parents)
+    depths = depths_of(rule.parents)
     root_position = rule.prefix + rule.pending - 1
     for i in range(rule.pending - 1):
         yield MaskRow(kind="prefix", label=f"token {rule.prefix + i}", position=rule.prefix + i)
@@ -177,7 +177,8 @@ def _columns(rule: MaskRule) -> Iterator[MaskColumn]:
         yield MaskColumn(kind=row.kind, label=row.label, node=row.node, slot=row.slot)
 
 
-def _depths(parents: list[int]) -> list[int]:
+def depths_of(parents: Sequence[int]) -> list[int]:
+    """Return the depth of every node; a parent of -1 marks the root, and parents precede children."""
     depths: list[int] = []
     for parent in parents:
         depths.append(0 if parent < 0 else depths[parent] + 1)

@@ -159,11 +159,15 @@ class RoutingTrace(_Record):
 
 
 class KvTrace(_Record):
-    """Cache rows of a step: `prefix` before the pass, `speculative` written by it, `kept` of those."""
+    """Cache rows of a step: `prefix` before the pass, `speculative` written by it, `kept` of those.
+
+    `added` counts the slots and contemplate tokens among the written rows: they are always dropped.
+    """
 
     prefix: int
     speculative: int
     kept: int
+    added: int = 0
 
 
 class StepTimes(_Record):
@@ -186,7 +190,11 @@ class LateVerdict(_Record):
 
 
 class StepTrace(_Record):
-    """One pass of the target. Step 0 is the prefill."""
+    """One pass of the target. Step 0 is the prefill.
+
+    `prefix_len` counts the tokens that were committed before this step, prompt and root included, so
+    the root sits at position `prefix_len - 1` and a node of depth d at `prefix_len - 1 + d`.
+    """
 
     index: int
     prefix_len: int
@@ -335,5 +343,5 @@ def _check_version(version: Any) -> None:
         raise SpecVizError(f"This file is not a SpecViz trace: its schema_version is {version!r}.")
     if int(major) != SCHEMA_VERSION:
         raise SpecVizError(
-            f"This trace has schema version {version}; this SpecViz reads version {SCHEMA_VERSION}: please update SpecViz."
+            f"This trace has schema version {version}, this SpecViz reads version {SCHEMA_VERSION}: update SpecViz."
         )

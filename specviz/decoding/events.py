@@ -1,0 +1,32 @@
+"""What a run tells while it goes on. Plain data: no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specviz.trace import BatchTrace, RunTrace, StepTrace
+
+
+@dataclass(frozen=True)
+class Started:
+    """The run is set up: one trace a prompt, with prompt, model, drafter and notices, without steps."""
+
+    runs: list[RunTrace]
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """One step of one batch row. Held back while its text may still become a stop text."""
+
+    row: int
+    step: StepTrace
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The whole trace, with text, finish reason, metrics and baseline."""
+
+    trace: RunTrace | BatchTrace
+
+
+Event = Started | Stepped | Finished

@@ -1,0 +1,124 @@
+"""The key/value cache: preallocated, written by rows, compacted to the accepted rows in place.
+
+Columns: S soft-prompt rows first, then the prefix of each batch row, then the rows of the pass in
+hand, which start at the longest prefix. A prefix column j always holds position j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+SoftRows = list[tuple[Tensor, Tensor]]  # a (keys, values) pair a layer, each (1, Hkv, S, D)
+
+
+class RowCache(Cache):
+    """Keys and values of B prefixes and of the rows of one pass, for every layer of a model."""
+
+    def __init__(self, n_layers: int, n_batch: int, capacity: int, soft: SoftRows | None = None) -> None:
+        self.n_soft = soft[0][0].shape[2] if soft else 0
+        self.lengths = [0] * n_batch
+        super().__init__(layers=[_RowLayer(self, self.n_soft + capacity) for _ in range(n_layers)])
+        for layer, rows in zip(self.layers, soft or [], strict=False):
+            layer.write_soft(*rows, n_batch)
+
+    @property
+    def base(self) -> int:
+        """Column where the rows of the next pass begin."""
+        return self.n_soft + max(self.lengths)
+
+    def keep(self, rows: Sequence[Sequence[int]]) -> None:
+        """Keep of the last pass, for each batch row, the given row indices in their order.
+
+        They become the continuation of that batch row's prefix; everything else of the pass is
+        forgotten. Raises IndexError for a row that the pass did not write.
+        """
+        base = self.base
+        for batch_row, kept in enumerate(rows):
+            start = self.n_soft + self.lengths[batch_row]
+            in_place = start == base and list(kept) == list(range(len(kept)))
+            if kept and not in_place:
+                for layer in self.layers:
+                    layer.move(batch_row, [base + row for row in kept], start)
+        for batch_row, kept in enumerate(rows):
+            self.lengths[batch_row] += len(kept)
+
+    def select(self, batch_rows: Sequence[int]) -> None:
+        """Keep only these batch rows, in this order."""
+        self.lengths = [self.lengths[row] for row in batch_rows]
+        for layer in self.layers:
+            layer.select(batch_rows)
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Return the columns in use before a pass (transformers asks for it)."""
+        return self.base
+
+
+class _RowLayer(CacheLayerMixin):
+    """One layer's buffers (B, Hkv, capacity, D); grows by doubling where the capacity was too small."""
+
+    is_sliding = False
+    is_croppable = True
+
+    def __init__(self, owner: RowCache, capacity: int) -> None:
+        super().__init__()
+        self._owner = owner
+        self._capacity = capacity
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        self.dtype, self.device = key_states.dtype, key_states.device
+        self.keys = self._buffer(key_states)
+        self.values = self._buffer(value_states)
+        self.is_initialized = True
+
+    def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """Write the rows of a pass (B, Hkv, R, D) and return all columns in use."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        start = self._owner.base
+        end = start + key_states.shape[2]
+        if end > self._capacity:
+            self._grow(end)
+        self.keys[:, :, start:end] = key_states
+        self.values[:, :, start:end] = value_states
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def write_soft(self, keys: Tensor, values: Tensor, n_batch: int) -> None:
+        self.lazy_initialization(keys.expand(n_batch, -1, -1, -1), values.expand(n_batch, -1, -1, -1))
+        self.keys[:, :, : keys.shape[2]] = keys
+        self.values[:, :, : values.shape[2]] = values
+
+    def move(self, batch_row: int, columns: list[int], start: int) -> None:
+        for buffer in (self.keys, self.values):
+            buffer[batch_row, :, start : start + len(columns)] = buffer[batch_row, :, columns]
+
+    def select(self, batch_rows: Sequence[int]) -> None:
+        self.keys, self.values = self.keys[list(batch_rows)], self.values[list(batch_rows)]
+
+    def get_seq_length(self) -> int:
+        return self._owner.base
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._owner.base + query_length, 0
+
+    def get_max_length(self) -> int:
+        return -1
+
+    def get_max_cache_shape(self) -> int:
+        return -1
+
+    def _buffer(self, states: Tensor) -> Tensor:
+        n_batch, n_heads, _, width = states.shape
+        # Zeros and not empty memory: a masked column is multiplied by 0, and 0 * NaN is NaN.
+        return torch.zeros(n_batch, n_heads, self._capacity, width, dtype=states.dtype, device=states.device)
+
+    def _grow(self, needed: int) -> None:
+        old_keys, old_values = self.keys, self.values
+        self._capacity = max(needed, 2 * self._capacity)
+        self.keys, self.values = self._buffer(old_keys), self._buffer(old_values)
+        self.keys[:, :, : old_keys.shape[2]] = old_keys
+        self.values[:, :, : old_values.shape[2]] = old_values

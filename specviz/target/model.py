@@ -1,0 +1,179 @@
+"""The model that is decoded: one forward pass over rows, and the logits of chosen rows.
+
+Letters: B batch, R rows of a pass, C cache columns, H hidden, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from specviz.target.cache import RowCache, SoftRows
+from specviz.target.tokenizer import Tokenizer
+from specviz.trace import ModelInfo
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What a pass leaves behind.
+
+    `last` is the final normed state (B, R, H); `features` are the residual streams that enter the
+    feature layers, concatenated low, mid, high (B, R, 3H), or None where nobody asked for them.
+    """
+
+    last: Tensor
+    features: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class AttentionWindows:
+    """Which layers see only a sliding window of positions; `by_kind` names the kinds of layers."""
+
+    window: int | None = None
+    by_kind: tuple[str, ...] = ()
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.by_kind) > 1
+
+
+class Target:
+    """A causal language model, its tokenizer, and what the decoding loop needs to know of both."""
+
+    def __init__(self, model: Any, tokenizer: Tokenizer, info: ModelInfo) -> None:
+        self.model = model
+        self.tokenizer = tokenizer
+        self.info = info
+        self.base: nn.Module = model.base_model
+        self.config = model.config.get_text_config()
+        self.windows = _read_windows(self.config)
+        self._cache_argument = _cache_argument(self.base)
+        self.eos_ids = _eos_ids(model, tokenizer)
+        self.n_layers: int = self.config.num_hidden_layers
+        self.n_positions: int = getattr(self.config, "max_position_embeddings", None) or 2**31
+        self.feature_layers = default_feature_layers(self.n_layers)
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the input embeddings, where passes begin."""
+        return self.model.get_input_embeddings().weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.model.get_input_embeddings().weight.dtype
+
+    @property
+    def hidden_size(self) -> int:
+        return self.config.hidden_size
+
+    @property
+    def vocab_size(self) -> int:
+        return self.model.get_output_embeddings().weight.shape[0]
+
+    def new_cache(self, n_batch: int, capacity: int, soft: SoftRows | None = None) -> RowCache:
+        """Return an empty cache for B prefixes with room for `capacity` columns each."""
+        return RowCache(self.n_layers, n_batch, capacity, soft)
+
+    def embed(self, token_ids: Sequence[int] | Tensor) -> Tensor:
+        """Return the input embeddings (..., H) of token ids (...)."""
+        ids = torch.as_tensor(token_ids, dtype=torch.long, device=self.device)
+        return self.model.get_input_embeddings()(ids)
+
+    @torch.inference_mode()
+    def forward(
+        self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: RowCache | None, features: bool = False
+    ) -> Hidden:
+        """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache."""
+        with self._captured(features) as captured:
+            output = self.base(
+                inputs_embeds=embeds,
+                position_ids=positions,
+                attention_mask=self._mask_by_layer(mask, positions, cache),
+                use_cache=cache is not None,
+                **{self._cache_argument: cache},
+            )
+        joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if features else None  # (B, R, 3H)
+        return Hidden(output.last_hidden_state, joined)
+
+    @torch.inference_mode()
+    def logits(self, last: Tensor) -> Tensor:
+        """Return the float32 logits (..., V) of final states (..., H)."""
+        head = self.model.get_output_embeddings()
+        logits = head(last.to(head.weight.device)).float()
+        logits = logits * (getattr(self.config, "logit_scale", None) or 1.0)
+        logits = logits / (getattr(self.config, "logits_scaling", None) or 1.0)
+        cap = getattr(self.config, "final_logit_softcapping", None)
+        return torch.tanh(logits / cap) * cap if cap else logits
+
+    @contextmanager
+    def _captured(self, wanted: bool) -> Iterator[list[Tensor]]:
+        """Collect the states that enter the feature layers (EAGLE-3: the raw residual stream, before any norm)."""
+        captured: list[Tensor] = []
+
+        def keep(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            captured.append(args[0] if args else kwargs["hidden_states"])
+
+        with ExitStack() as hooks:
+            for layer in self.feature_layers if wanted else ():
+                handle = self.base.layers[layer].register_forward_pre_hook(keep, with_kwargs=True)
+                hooks.callback(handle.remove)
+            yield captured
+
+    def _mask_by_layer(self, mask: Tensor, positions: Tensor, cache: RowCache | None) -> Tensor | dict[str, Tensor]:
+        """Return the mask, narrowed by the sliding window for the layers that have one."""
+        window = self.windows.window
+        if window is None:
+            return mask
+        narrow = mask & _inside_window(positions, mask.shape[-1], window, cache)
+        if not self.windows.mixed:
+            return narrow
+        return {kind: narrow if kind == "sliding_attention" else mask for kind in self.windows.by_kind}
+
+
+def default_feature_layers(n_layers: int) -> tuple[int, int, int]:
+    """Return the layers whose *input* is a feature: 2, L // 2, L - 3 (EAGLE-3, `modeling_llama_kv.py`)."""
+    return (min(2, n_layers - 1), n_layers // 2, max(n_layers - 3, 0))
+
+
+def _inside_window(positions: Tensor, n_columns: int, window: int, cache: RowCache | None) -> Tensor:
+    """Return (B, 1, R, C): whether a key is fewer than `window` positions behind its query.
+
+    By position and not by column, because the siblings of a tree share a position.
+    """
+    n_soft = cache.n_soft if cache is not None else 0
+    n_cached = n_columns - positions.shape[1]
+    cached = torch.arange(-n_soft, n_cached - n_soft, device=positions.device).expand(positions.shape[0], -1)
+    keys = torch.cat([cached, positions], dim=1)  # (B, C)
+    near = positions[:, :, None] - keys[:, None, :] < window
+    near[:, :, :n_soft] = True
+    return near[:, None]
+
+
+def _read_windows(config: Any) -> AttentionWindows:
+    kinds = tuple(sorted(set(getattr(config, "layer_types", None) or ())))
+    window = getattr(config, "sliding_window", None)
+    if kinds and "sliding_attention" not in kinds:
+        window = None
+    return AttentionWindows(window, kinds)
+
+
+def _cache_argument(base: nn.Module) -> str:
+    """transformers renamed the argument between 5.17 and 5.24: ask the installed signature."""
+    return "cache" if "cache" in inspect.signature(base.forward).parameters else "past_key_values"
+
+
+def _eos_ids(model: Any, tokenizer: Tokenizer) -> frozenset[int]:
+    """Return every id that ends an answer: the generation config's, the model's and the tokenizer's."""
+    named = [
+        getattr(getattr(model, "generation_config", None), "eos_token_id", None),
+        getattr(model.config, "eos_token_id", None),
+        tokenizer.eos_id,
+    ]
+    ids = (i for value in named for i in (value if isinstance(value, (list, tuple)) else [value]))
+    return frozenset(int(i) for i in ids if i is not None)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from specviz.trace import RunTrace, StepTrace
+from specviz.trace import DivergenceTrace, FinishReason, RunTrace, StepTrace
 
 JUDGED = ("accepted", "rejected")
 
@@ -102,6 +103,39 @@ def pool_metrics(runs: Sequence[RunTrace]) -> dict[str, Any]:
         "speedup": speedup(runs),
         "slot_kv_percent": _mean(_slot_kv_percent(step) for step in passes),
     }
+
+
+def complete_run(
+    run: RunTrace, steps: Sequence[StepTrace], finish_reason: FinishReason, text_cut: int = 0, **fields: Any
+) -> RunTrace:
+    """Return `run` with its steps, the text that they decode to, and its metrics."""
+    joined = "".join(token.piece for step in steps for token in step.committed)
+    text = joined[: len(joined) - text_cut]
+    update = {"steps": list(steps), "text": text, "text_cut": text_cut, "finish_reason": finish_reason} | fields
+    done = run.model_copy(update=update)
+    return done.model_copy(update={"metrics": compute_metrics(done)})
+
+
+def first_departure(steps: Sequence[StepTrace]) -> DivergenceTrace | None:
+    """Return the first unverified token that greedy decoding would not have taken, as the late verdicts tell."""
+    index = 0
+    for step, following in itertools.pairwise(steps):
+        verdicts = {late.node: late for late in following.late}
+        for place, token in enumerate(step.committed):
+            late = verdicts.get(token.node or 0) if token.source == "unverified" else None
+            if late is not None and late.target_rank > 0:
+                return DivergenceTrace(
+                    index=index + place,
+                    step=step.index,
+                    token_id=token.token_id,
+                    piece=token.piece,
+                    expected_id=late.target_argmax,
+                    expected_piece=late.argmax_piece,
+                    gap=late.gap,
+                    prob=late.target_prob,
+                )
+        index += len(step.committed)
+    return None
 
 
 def step_ms(step: StepTrace) -> float:

@@ -71,6 +71,13 @@ class RunSettings(BaseModel):
         texts = (value,) if isinstance(value, str) else tuple(value or ())
         return tuple(text for text in texts if text != "")
 
+    @field_validator("temperature")
+    @classmethod
+    def _no_underflow(cls, value: float) -> float:
+        if 0 < value < 0.01:
+            raise ValueError("should be 0 (greedy) or at least 0.01")
+        return value
+
     @model_validator(mode="after")
     def _refuse_foreign_fields(self) -> RunSettings:
         used = FIELDS_OF_METHOD[self.method]
@@ -123,7 +130,7 @@ def _sentence(error: ValidationError) -> str:
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
         return f"There is no setting called {_flag(name)}."
-    problem = first["msg"].removeprefix("Input ")
+    problem = first["msg"].removeprefix("Input ").removeprefix("Value error, ")
     return _finish(f"{_flag(name)} {problem}, not {first['input']!r}")
 
 

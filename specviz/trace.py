@@ -180,13 +180,19 @@ class StepTimes(_Record):
 
 
 class LateVerdict(_Record):
-    """What the target says of an `unverified` token one pass later (self-consistent selection)."""
+    """What the target says of an `unverified` token one pass later (self-consistent selection).
+
+    `step` and `node` name the token; `argmax_piece` is the target's own choice as text and `gap`
+    the difference of its two best logits there.
+    """
 
     step: int
     node: int
     target_prob: float
     target_rank: int
     target_argmax: int
+    argmax_piece: str
+    gap: float
 
 
 class StepTrace(_Record):

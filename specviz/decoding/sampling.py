@@ -49,12 +49,12 @@ def nucleus(probabilities: Tensor, top_p: float) -> Tensor:
     if top_p >= 1:
         return probabilities
     n_vocab = probabilities.shape[-1]
-    best = probabilities.topk(min(NUCLEUS_GUESS, n_vocab), dim=-1)
-    if bool((best.values.sum(dim=-1) < top_p).any()):
-        best = probabilities.sort(dim=-1, descending=True, stable=True)
-    mass_before = best.values.cumsum(dim=-1) - best.values
-    kept = torch.where(mass_before < top_p, best.values, torch.zeros_like(best.values))
-    nucleus_only = torch.zeros_like(probabilities).scatter(-1, best.indices, kept)
+    values, indices = probabilities.topk(min(NUCLEUS_GUESS, n_vocab), dim=-1)
+    if bool((values.sum(dim=-1) < top_p).any()):
+        values, indices = probabilities.sort(dim=-1, descending=True, stable=True)
+    mass_before = values.cumsum(dim=-1) - values
+    kept = torch.where(mass_before < top_p, values, torch.zeros_like(values))
+    nucleus_only = torch.zeros_like(probabilities).scatter(-1, indices, kept)
     return nucleus_only / nucleus_only.sum(dim=-1, keepdim=True)
 
 

@@ -22,8 +22,8 @@ from specviz.trace import DrafterInfo, RoutingTrace
 class AddedRows:
     """K rows that ride behind nodes of the tree; no real row ever sees them.
 
-    `embeds` (K, H) are their inputs, the same behind every node; `carriers` are the nodes that
-    carry a group (None: all of them).
+    `embeds` (G, K, H) are their inputs, a group for each carrying node in order, or (1, K, H) for the
+    same behind all; `carriers` are the nodes that carry a group (None: all of them).
     """
 
     kind: AddedKind
@@ -69,9 +69,7 @@ class Proposal:
         if self.added is None:
             return RowLayout(self.tree.parents, n_pending)
         added = self.added
-        return RowLayout(
-            self.tree.parents, n_pending, added.embeds.shape[0], added.kind, added.causal, added.carriers
-        )
+        return RowLayout(self.tree.parents, n_pending, added.embeds.shape[1], added.kind, added.causal, added.carriers)
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,21 @@ class DraftSession(Protocol):
 class Drafter(Protocol):
     """What all sequences of a run share."""
 
-    info: DrafterInfo | None
-    wants_features: bool
-    soft_rows: SoftRows | None
-    max_batch: int | None
+    @property
+    def info(self) -> DrafterInfo | None:
+        """What the trace says of this drafter; None for plain decoding."""
+
+    @property
+    def wants_features(self) -> bool:
+        """Whether sessions need the target's feature layers."""
+
+    @property
+    def soft_rows(self) -> SoftRows | None:
+        """Cache rows that only added rows see, or None."""
+
+    @property
+    def max_batch(self) -> int | None:
+        """How many sequences can be decoded together; None for any number."""
 
     def begin(self, prompt_ids: Sequence[int]) -> DraftSession:
         """Start a sequence."""

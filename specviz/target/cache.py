@@ -22,8 +22,9 @@ class RowCache(Cache):
     def __init__(self, n_layers: int, n_batch: int, capacity: int, soft: SoftRows | None = None) -> None:
         self.n_soft = soft[0][0].shape[2] if soft else 0
         self.lengths = [0] * n_batch
-        super().__init__(layers=[_RowLayer(self, self.n_soft + capacity) for _ in range(n_layers)])
-        for layer, rows in zip(self.layers, soft or [], strict=False):
+        self._rows = [_RowLayer(self, self.n_soft + capacity) for _ in range(n_layers)]
+        super().__init__(layers=list(self._rows))
+        for layer, rows in zip(self._rows, soft or [], strict=False):
             layer.write_soft(*rows, n_batch)
 
     @property
@@ -31,6 +32,7 @@ class RowCache(Cache):
         """Column where the rows of the next pass begin."""
         return self.n_soft + max(self.lengths)
 
+    @torch.inference_mode()
     def keep(self, rows: Sequence[Sequence[int]]) -> None:
         """Keep of the last pass, for each batch row, the given row indices in their order.
 
@@ -42,15 +44,16 @@ class RowCache(Cache):
             start = self.n_soft + self.lengths[batch_row]
             in_place = start == base and list(kept) == list(range(len(kept)))
             if kept and not in_place:
-                for layer in self.layers:
+                for layer in self._rows:
                     layer.move(batch_row, [base + row for row in kept], start)
         for batch_row, kept in enumerate(rows):
             self.lengths[batch_row] += len(kept)
 
+    @torch.inference_mode()
     def select(self, batch_rows: Sequence[int]) -> None:
         """Keep only these batch rows, in this order."""
         self.lengths = [self.lengths[row] for row in batch_rows]
-        for layer in self.layers:
+        for layer in self._rows:
             layer.select(batch_rows)
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
@@ -63,6 +66,8 @@ class _RowLayer(CacheLayerMixin):
 
     is_sliding = False
     is_croppable = True
+    keys: Tensor
+    values: Tensor
 
     def __init__(self, owner: RowCache, capacity: int) -> None:
         super().__init__()

@@ -6,6 +6,7 @@ Letters: B batch, R rows of a pass, C cache columns, H hidden, V vocabulary.
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,10 +25,13 @@ class Hidden:
     """What a pass leaves behind.
 
     `last` is the final normed state (B, R, H); `features` are the residual streams that enter the
-    feature layers, concatenated low, mid, high (B, R, 3H), or None where nobody asked for them.
+    feature layers, concatenated low, mid, high (B, R, 3H), or None where nobody asked for them;
+    `mask` (B, 1, R, C) is the mask that the layers used (those with full attention, where a model
+    has layers of both kinds).
     """
 
     last: Tensor
+    mask: Tensor
     features: Tensor | None = None
 
 
@@ -50,9 +54,10 @@ class Target:
         self.model = model
         self.tokenizer = tokenizer
         self.info = info
-        self.base: nn.Module = model.base_model
+        self.base: Any = model.base_model
         self.config = model.config.get_text_config()
         self.windows = _read_windows(self.config)
+        self._lock = threading.Lock()  # hooks that capture features belong to one pass at a time
         self._cache_argument = _cache_argument(self.base)
         self.eos_ids = _eos_ids(model, tokenizer)
         self.n_layers: int = self.config.num_hidden_layers
@@ -80,7 +85,7 @@ class Target:
         """Return an empty cache for B prefixes with room for `capacity` columns each."""
         return RowCache(self.n_layers, n_batch, capacity, soft)
 
-    def embed(self, token_ids: Sequence[int] | Tensor) -> Tensor:
+    def embed(self, token_ids: Sequence[int] | Sequence[Sequence[int]] | Tensor) -> Tensor:
         """Return the input embeddings (..., H) of token ids (...)."""
         ids = torch.as_tensor(token_ids, dtype=torch.long, device=self.device)
         return self.model.get_input_embeddings()(ids)
@@ -90,16 +95,17 @@ class Target:
         self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: RowCache | None, features: bool = False
     ) -> Hidden:
         """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache."""
-        with self._captured(features) as captured:
+        by_layer = self._mask_by_layer(mask, positions, cache)
+        with self._lock, self._captured(features) as captured:
             output = self.base(
                 inputs_embeds=embeds,
                 position_ids=positions,
-                attention_mask=self._mask_by_layer(mask, positions, cache),
+                attention_mask=by_layer,
                 use_cache=cache is not None,
                 **{self._cache_argument: cache},
             )
         joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if features else None  # (B, R, 3H)
-        return Hidden(output.last_hidden_state, joined)
+        return Hidden(output.last_hidden_state, mask if isinstance(by_layer, dict) else by_layer, joined)
 
     @torch.inference_mode()
     def logits(self, last: Tensor) -> Tensor:
@@ -163,7 +169,7 @@ def _read_windows(config: Any) -> AttentionWindows:
     return AttentionWindows(window, kinds)
 
 
-def _cache_argument(base: nn.Module) -> str:
+def _cache_argument(base: Any) -> str:
     """transformers renamed the argument between 5.17 and 5.24: ask the installed signature."""
     return "cache" if "cache" in inspect.signature(base.forward).parameters else "past_key_values"
 

@@ -1,0 +1,107 @@
+"""The part of the record that only the level `full` holds: what draft and target said at reached nodes,
+why the target's token was not in the tree, and what was drafted but not sent.
+
+Letters: V vocabulary.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from specviz.decoding.sampling import Sampler
+from specviz.decoding.turn import Turn
+from specviz.target.model import Target
+from specviz.text import TextCodec, piece_of
+from specviz.trace import CandidateTrace, MissReason, MissTrace, NextTrace, StepTrace, TopToken
+
+N_CANDIDATES = 64  # of the unsent drafts, the best are listed
+
+
+def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampler) -> None:
+    """Add the full level's fields to a step after the prefill."""
+    codec: TextCodec = target.tokenizer
+    step.candidates = _unsent(turn, codec)
+    reached = [0, *turn.accepted]
+    distributions = sampler.probabilities(turn.node_logits[torch.tensor(reached, device=turn.logits.device)])
+    for node, distribution in zip(reached, distributions, strict=True):
+        step.nodes[node].next = _next(turn.proposal.evidence.log_probs.get(node), distribution, codec)
+    last = turn.verdict.last_node
+    extra_committed = turn.cut.n_tokens > len(turn.verdict.accepted)
+    if extra_committed and not turn.unverified and turn.proposal.evidence.log_probs:
+        step.nodes[last].miss = _miss(turn, last)
+    if turn.layout.kind == "contemplate":
+        rows = turn.last[turn.layout.n_real : turn.layout.n_rows]
+        _fill_contemplate(step, target.logits(rows), turn, codec)
+
+
+def top_tokens(probabilities: Tensor, codec: TextCodec, n: int = 5) -> list[TopToken]:
+    """Return the most probable tokens of a distribution (V,); tokens without probability are left out."""
+    best = probabilities.topk(min(n, probabilities.shape[-1]))
+    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [TopToken(token_id=i, piece=piece_of(codec, i), prob=prob) for i, prob in pairs if prob > 0]
+
+
+def divergence(target: Tensor, draft_log_probs: Tensor) -> tuple[float, float]:
+    """Return (KL(target || draft) in nats, the target's mass outside the draft vocabulary).
+
+    Both distributions (V,); the target is renormalised over the tokens that the draft can say.
+    """
+    sayable = draft_log_probs.isfinite()
+    inside = torch.where(sayable, target, torch.zeros_like(target))
+    mass = inside.sum()
+    if mass <= 0:
+        return 0.0, 1.0
+    p = inside / mass
+    log_q = torch.where(sayable, draft_log_probs, torch.zeros_like(draft_log_probs))
+    kl = (torch.special.xlogy(p, p) - p * log_q).sum()
+    return max(0.0, float(kl)), max(0.0, 1.0 - float(mass))
+
+
+def _next(draft_log_probs: Tensor | None, target: Tensor, codec: TextCodec) -> NextTrace:
+    if draft_log_probs is None:
+        return NextTrace(target_top5=top_tokens(target, codec))
+    kl, outside = divergence(target, draft_log_probs.to(target.device))
+    return NextTrace(
+        draft_top5=top_tokens(draft_log_probs.exp(), codec),
+        target_top5=top_tokens(target, codec),
+        kl=kl,
+        outside_mass=outside,
+    )
+
+
+def _miss(turn: Turn, node: int) -> MissTrace:
+    """Say why the extra token was not among the children of the last reached node."""
+    token_id = turn.verdict.extra_id
+    evidence = turn.proposal.evidence
+    log_probs = evidence.log_probs.get(node)
+    if log_probs is None:
+        return MissTrace(token_id=token_id, reason="depth_limit")
+    if not bool(log_probs[token_id].isfinite()):
+        return MissTrace(token_id=token_id, reason="out_of_draft_vocab")
+    own = log_probs[token_id]
+    rank = int((log_probs > own).count_nonzero() + (log_probs[:token_id] == own).count_nonzero())
+    drafted = any(token.parent == node and token.token_id == token_id for token in evidence.unsent)
+    reason: MissReason = "pruned" if drafted else "below_top_k"
+    return MissTrace(token_id=token_id, reason=reason, draft_rank=rank, draft_prob=float(own.exp()))
+
+
+def _unsent(turn: Turn, codec: TextCodec) -> list[CandidateTrace]:
+    best = sorted(turn.proposal.evidence.unsent, key=lambda token: -token.score)[:N_CANDIDATES]
+    return [
+        CandidateTrace(
+            parent=token.parent,
+            depth=token.depth,
+            token_id=token.token_id,
+            piece=piece_of(codec, token.token_id),
+            draft_prob=token.draft_prob,
+            score=token.score,
+        )
+        for token in best
+    ]
+
+
+def _fill_contemplate(step: StepTrace, logits: Tensor, turn: Turn, codec: TextCodec) -> None:
+    """Write what each contemplate row would say through the target's head, (G, V), as BiTA would emit it."""
+    for node, distribution in zip(turn.layout.groups, logits.softmax(dim=-1), strict=True):
+        step.nodes[node].contemplate_top5 = top_tokens(distribution, codec)

@@ -1,0 +1,195 @@
+"""Lookahead Attention: the target proposes for itself, through added rows that only it never sees.
+
+Behind every place where the acceptance can end ride K slots. Slot i sits at the place of the i-th token
+after its node and predicts the token after that one; the slots behind the last accepted node
+become the next pass's tree (seed sections 2 and 3; `verified` re-feeds the proposals as real tokens,
+`self-consistent` takes them as they are).
+
+Letters: K slots a group, T tree nodes, V vocabulary, H hidden.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from torch import Tensor
+
+from specviz.decoding.tree import DraftTree
+from specviz.drafters.base import AddedRows, DraftedToken, DraftEvidence, PassResult, Proposal, UnverifiedToken
+from specviz.settings import Placeholder, RunSettings, Selection
+from specviz.target.cache import SoftRows
+from specviz.target.model import Target
+from specviz.trace import DrafterInfo
+
+Value = TypeVar("Value")
+MEAN_RATE = 0.1  # ESP (arXiv 2603.17942): the placeholder moves a tenth of the way to each new token
+
+
+@dataclass(frozen=True)
+class LookaheadConfig:
+    """The settings of a run that concern lookahead, all of them known."""
+
+    k: int
+    selection: Selection
+    threshold: float
+    placeholder: Placeholder
+    causal_slots: bool
+    candidates: int
+    rows: int
+
+    @classmethod
+    def from_settings(cls, settings: RunSettings) -> LookaheadConfig:
+        """Take the lookahead settings of a resolved RunSettings."""
+        return cls(
+            k=_known(settings.k),
+            selection=_known(settings.selection),
+            threshold=_known(settings.threshold),
+            placeholder=_known(settings.placeholder),
+            causal_slots=settings.slot_attention == "causal",
+            candidates=_known(settings.candidates),
+            rows=_known(settings.rows),
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Tree nodes, root included, that the row budget pays for with their slots."""
+        return max(1, self.rows // (self.k + 1))
+
+
+def _known(value: Value | None) -> Value:
+    assert value is not None, "the engine resolves every setting before a run"
+    return value
+
+
+class LookaheadDrafter:
+    """Slots of the target itself; `table` (K_max, H) holds learned slot embeddings, if any."""
+
+    wants_features = False
+    soft_rows: SoftRows | None = None
+    max_batch: int | None = None
+
+    def __init__(
+        self, target: Target, config: LookaheadConfig, table: Tensor | None = None, info: DrafterInfo | None = None
+    ) -> None:
+        self.target = target
+        self.config = config
+        self.table = table
+        self.info = info or DrafterInfo(
+            name=f"slots of the target ({config.placeholder})",
+            source="training-free",
+            trained=False,
+            notes=["Nothing was trained: the slots' placeholder is computed from the text."],
+        )
+
+    def begin(self, prompt_ids: Sequence[int]) -> LookaheadSession:
+        return LookaheadSession(self, prompt_ids)
+
+
+class LookaheadSession:
+    """One sequence: the moving placeholder and what the last slots said."""
+
+    def __init__(self, drafter: LookaheadDrafter, prompt_ids: Sequence[int]) -> None:
+        self._drafter = drafter
+        self._config = drafter.config
+        self._target = drafter.target
+        self._mean = self._target.embed(list(prompt_ids)).mean(dim=0)  # (H,)
+        self._slot_log_probs: Tensor | None = None  # (K, V)
+
+    def propose(self, root_id: int, max_depth: int) -> Proposal:
+        tree, evidence = DraftTree((root_id,)), DraftEvidence()
+        if self._slot_log_probs is not None and self._config.selection == "verified":
+            tree, evidence = self._draft(root_id, self._slot_log_probs, max_depth)
+        added = AddedRows("lookahead", self._embeds(tree), self._config.causal_slots)
+        return Proposal(tree, added, evidence)
+
+    def take_unverified(self, result: PassResult) -> Sequence[UnverifiedToken]:
+        if self._config.selection == "verified":
+            return ()
+        slots = result.group(result.last, result.last_node)  # (K, H)
+        if slots is None:
+            return ()
+        probs, token_ids = self._target.logits(slots).softmax(dim=-1).max(dim=-1)
+        taken: list[UnverifiedToken] = []
+        for prob, token_id in zip(probs.tolist(), token_ids.tolist(), strict=True):
+            if prob < self._config.threshold:
+                break
+            taken.append(UnverifiedToken(token_id, prob))
+        return taken
+
+    def observe(self, result: PassResult) -> None:
+        for embed in self._target.embed(list(result.committed)):
+            self._mean = self._mean + MEAN_RATE * (embed - self._mean)
+        if self._config.selection == "verified":
+            slots = result.group(result.last, result.last_node)
+            self._slot_log_probs = None if slots is None else self._target.logits(slots).log_softmax(dim=-1)
+
+    def _embeds(self, tree: DraftTree) -> Tensor:
+        """Return the slots' inputs, (1, K, H) or (T, K, H)."""
+        k = self._config.k
+        if self._drafter.table is not None:
+            return self._drafter.table[None, :k].to(self._target.dtype)
+        if self._config.placeholder == "last-token":
+            return self._target.embed(tree.token_ids)[:, None].expand(-1, k, -1)
+        return self._mean.expand(1, k, -1)
+
+    def _draft(self, root_id: int, slot_log_probs: Tensor, max_depth: int) -> tuple[DraftTree, DraftEvidence]:
+        config = self._config
+        slots = slot_log_probs[: max(0, max_depth)]
+        best = slots.topk(min(config.candidates, slots.shape[-1]), dim=-1)
+        choices = [
+            list(zip(ids, scores, strict=True))
+            for ids, scores in zip(best.indices.tolist(), best.values.tolist(), strict=True)
+        ]
+        tree, unsent = slot_tree(root_id, choices, config.n_nodes, config.threshold)
+        log_probs = {node: slots[depth] for node, depth in enumerate(tree.depths) if depth < len(slots)}
+        return tree, DraftEvidence(log_probs, unsent)
+
+
+SlotChoices = Sequence[Sequence[tuple[int, float]]]  # for each slot, (token id, log-probability), best first
+
+
+def slot_tree(
+    root_id: int, choices: SlotChoices, n_nodes: int, threshold: float = 0.0
+) -> tuple[DraftTree, tuple[DraftedToken, ...]]:
+    """Build the tree of the `n_nodes` most probable paths, root included, and list what was left out.
+
+    A node of depth d continues with the candidates of slot d + 1, whatever its own token, because slots
+    do not see each other's choices; so a path's score is the sum of its slots' log-probabilities.
+    A child equal to its parent is left out (ESP): slots of one group like to repeat themselves. A token
+    whose slot gives it less than `threshold` is never sent.
+    """
+    token_ids, parents, scores, probs = [root_id], [-1], [0.0], [1.0]
+    depths = [0]
+    frontier: list[tuple[float, int, DraftedToken]] = []
+    order = itertools.count()
+    below: list[DraftedToken] = []
+
+    def expand(node: int) -> None:
+        if depths[node] >= len(choices):
+            return
+        for token_id, log_prob in choices[depths[node]]:
+            if token_id == token_ids[node]:
+                continue
+            score = scores[node] + log_prob
+            drafted = DraftedToken(node, depths[node] + 1, token_id, math.exp(log_prob), score)
+            if drafted.draft_prob < threshold:
+                below.append(drafted)
+            else:
+                heapq.heappush(frontier, (-score, next(order), drafted))
+
+    expand(0)
+    while frontier and len(token_ids) < n_nodes:
+        drafted = heapq.heappop(frontier)[2]
+        token_ids.append(drafted.token_id)
+        parents.append(drafted.parent)
+        depths.append(drafted.depth)
+        scores.append(drafted.score)
+        probs.append(drafted.draft_prob)
+        expand(len(token_ids) - 1)
+    tree = DraftTree(tuple(token_ids), tuple(parents), tuple(probs), tuple(scores))
+    return tree, (*(drafted for _, _, drafted in sorted(frontier)), *below)

@@ -1,0 +1,80 @@
+"""A run in the terminal: tokens coloured by what happened to them, then the metrics.
+
+Colours come with a second cue (underline, strike, bold), as on the page.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TextIO
+
+from specviz.metrics import METRIC_DEFINITIONS
+from specviz.trace import BatchTrace, RunTrace, TokenTrace
+
+STYLES = {
+    "draft": "\x1b[4;34m",
+    "correction": "\x1b[21;35m",
+    "bonus": "\x1b[1;32m",
+    "unverified": "\x1b[3;33m",
+}
+LEGEND = {
+    "draft": "accepted draft",
+    "correction": "correction",
+    "bonus": "bonus",
+    "unverified": "unverified",
+}
+RESET = "\x1b[0m"
+CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
+
+
+def uses_colour(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that wants colour (NO_COLOR is respected)."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def shown_token(token: TokenTrace, colour: bool) -> str:
+    """Return a token's piece with its style; control characters of model text are made visible."""
+    piece = token.piece.translate(CONTROL)
+    style = STYLES.get(token.source) if colour else None
+    return f"{style}{piece}{RESET}" if style and piece else piece
+
+
+def legend(colour: bool) -> str:
+    """Return one line that explains the styles; empty without colour."""
+    if not colour:
+        return ""
+    return "  ".join(f"{STYLES[source]}{label}{RESET}" for source, label in LEGEND.items())
+
+
+def summary(trace: RunTrace | BatchTrace) -> str:
+    """Return the lines under a run: how it ended, its notices, its metrics with their origin."""
+    runs = trace.batch if isinstance(trace, BatchTrace) else [trace]
+    return "\n\n".join("\n".join(_run_lines(run, len(runs) > 1)) for run in runs)
+
+
+def _run_lines(run: RunTrace, numbered: bool) -> Iterable[str]:
+    if numbered:
+        yield f"prompt {run.row}"
+        yield run.text.translate(CONTROL)
+    yield f"finished: {run.finish_reason} after {run.metrics['n_tokens']} tokens"
+    yield from (f"note: {notice}" for notice in run.notices)
+    if run.divergence is not None:
+        place = run.divergence
+        yield (
+            f"left greedy decoding at token {place.index}: took {place.piece!r} (p = {place.prob:.3g}), "
+            f"the target's own choice was {place.expected_piece!r}"
+        )
+    if run.baseline is not None:
+        same = "equal to plain decoding" if run.baseline.equal else f"parts from plain at token {run.baseline.n_equal}"
+        yield f"{same} ({run.baseline.n_equal} of {len(run.baseline.token_ids)} tokens)"
+    for name, value in run.metrics.items():
+        if value is not None and value != {}:
+            label, _, origin = METRIC_DEFINITIONS[name]
+            yield f"  {label:28} {_number(value):>10}  {origin}"
+
+
+def _number(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{key}:{number:.2f}" for key, number in value.items())
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

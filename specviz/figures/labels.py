@@ -1,0 +1,96 @@
+"""Model text as safe, short labels.
+
+Plotly's labels are a small HTML, and with MathJax on the page a `$` starts a formula. So a piece goes
+through two functions: `show_piece` makes it short and visible (plain text, for the narration and for
+`textContent`), `escape_html` makes it inert (for plotly); `label_piece` does both.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+
+_VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "⟨CR⟩"}
+_HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", '"': "&quot;"}
+_ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
+
+
+def escape_html(text: str) -> str:
+    """Escape what plotly's labels would take as markup or as a formula."""
+    return "".join(_ENTITIES.get(character, character) for character in text)
+
+
+def show_piece(piece: str, limit: int = 24, *, token_id: int | None = None, raw_bytes: str | None = None) -> str:
+    """Return a piece with whitespace and controls visible, cut to about `limit` columns; plain text.
+
+    An empty piece is shown by its bytes (a part of a character) or by its token id (end of text, say).
+    """
+    if piece == "":
+        return _name_empty_piece(token_id, raw_bytes)
+    shown = _cut(piece, limit)
+    return f"{_ISOLATE}{shown}{_END_ISOLATE}" if _is_right_to_left(shown) else shown
+
+
+def label_piece(piece: str, limit: int = 12, *, token_id: int | None = None, raw_bytes: str | None = None) -> str:
+    """Return `show_piece` escaped for a plotly label."""
+    return escape_html(show_piece(piece, limit, token_id=token_id, raw_bytes=raw_bytes))
+
+
+def wrap_html(sentence: str, width: int = 46) -> str:
+    """Escape a sentence and break it into lines for a plotly hover box."""
+    return "<br>".join(escape_html(line) for line in textwrap.wrap(sentence, width))
+
+
+def format_prob(prob: float | None) -> str:
+    """Return a probability in two significant digits; "unknown" where there is none."""
+    if prob is None:
+        return "unknown"
+    if 0 < prob < 0.0001:
+        return "below 0.0001"
+    return f"{prob:.2g}" if prob < 0.1 else f"{prob:.2f}"
+
+
+def _name_empty_piece(token_id: int | None, raw_bytes: str | None) -> str:
+    if raw_bytes:
+        return f"⟨{_group_hex(raw_bytes)}⟩"
+    return "⟨empty⟩" if token_id is None else f"⟨id {token_id}⟩"
+
+
+def _group_hex(raw_bytes: str) -> str:
+    shown = escape_html(raw_bytes[:12]).upper()
+    pairs = " ".join(shown[i : i + 2] for i in range(0, len(shown), 2))
+    return pairs + ("…" if len(raw_bytes) > 12 else "")
+
+
+def _cut(piece: str, limit: int) -> str:
+    units: list[str] = []
+    width = 0
+    for i, character in enumerate(piece):
+        unit = _show_character(character, first=i == 0)
+        width += _width(character, unit)
+        if width > limit or i >= 2 * limit:  # the second bound stops endless combining marks
+            return "".join(units) + "…"
+        units.append(unit)
+    return "".join(units)
+
+
+def _show_character(character: str, *, first: bool) -> str:
+    if character in _VISIBLE:
+        return _VISIBLE[character]
+    category = unicodedata.category(character)
+    if category in _HIDDEN_CATEGORIES:
+        return f"⟨U+{ord(character):04X}⟩"
+    return f"◌{character}" if first and category.startswith("M") else character
+
+
+def _width(character: str, unit: str) -> int:
+    if len(unit) > 2:
+        return len(unit)
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _is_right_to_left(text: str) -> bool:
+    return any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in text)

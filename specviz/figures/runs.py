@@ -1,0 +1,153 @@
+"""Figures of a whole run; every number is that of `metrics.py` or a step's own record."""
+
+from __future__ import annotations
+
+from specviz.figures.frame import PlotlyDict, join_frame, make_axis, make_frame
+from specviz.figures.palette import (
+    ACCEPTED_COLOUR,
+    BONUS_COLOUR,
+    CORRECTION_COLOUR,
+    GREY_COLOUR,
+    SKY_COLOUR,
+    UNVERIFIED_COLOUR,
+    ThemeName,
+)
+from specviz.metrics import JUDGED, acceptance_by_depth
+from specviz.trace import RunTrace, StepTrace
+
+# the parts of a step and of its time: name, colour, pattern of the bar as the second cue
+TOKEN_PARTS = (
+    ("draft", ACCEPTED_COLOUR, ""),
+    ("unverified", UNVERIFIED_COLOUR, "x"),
+    ("correction", CORRECTION_COLOUR, "/"),
+    ("bonus", BONUS_COLOUR, "."),
+    ("target", GREY_COLOUR, ""),
+)
+TIME_PARTS = (
+    ("draft", SKY_COLOUR, ""),
+    ("verify", ACCEPTED_COLOUR, "/"),
+    ("commit", BONUS_COLOUR, "."),
+    ("record", GREY_COLOUR, "x"),
+)
+
+
+def acceptance_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> PlotlyDict:
+    """Draw acceptance by depth: steps with an accepted node there over steps with a judged one."""
+    passes = [step for step in run.steps if step.index > 0]
+    rates = acceptance_by_depth(passes)
+    trace = {
+        "type": "bar",
+        "x": [int(depth) for depth in rates],
+        "y": [round(rate, 4) for rate in rates.values()],
+        "text": [f"{rate:.2f}" for rate in rates.values()],
+        "hovertext": [f"of {_count_judged(passes, int(depth))} steps with a judged node there" for depth in rates],
+        "hovertemplate": "depth %{x}: accepted in %{y:.1%}<br>%{hovertext}<extra></extra>",
+        "marker": {"color": ACCEPTED_COLOUR},
+        "cliponaxis": False,
+        "textposition": "outside",
+        "textangle": 0,
+        "showlegend": False,
+    }
+    bare: PlotlyDict = {"data": [trace], "layout": {}}
+    return bare if theme is None else join_frame(bare, acceptance_frame(theme))
+
+
+def tokens_per_pass_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> PlotlyDict:
+    """Draw the tokens that each pass committed, stacked by where they came from, and their running mean."""
+    passes = [step for step in run.steps if step.index > 0]
+    indices = [step.index for step in passes]
+    bars = [
+        _stack(name, colour, pattern, indices, [_count_source(step, name) for step in passes], "%{y} %{data.name}")
+        for name, colour, pattern in TOKEN_PARTS
+        if any(_count_source(step, name) for step in passes)
+    ]
+    bare: PlotlyDict = {"data": [*bars, _draw_running_mean(passes)], "layout": {}}
+    return bare if theme is None else join_frame(bare, tokens_per_pass_frame(theme))
+
+
+def times_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> PlotlyDict:
+    """Draw the milliseconds of each step, stacked: draft, verify, commit, and the recording's own cost."""
+    indices = [step.index for step in run.steps]
+    bars = [
+        _stack(
+            name,
+            colour,
+            pattern,
+            indices,
+            [round(getattr(step.times_ms, name), 3) for step in run.steps],
+            "%{data.name} %{y:.1f} ms",
+        )
+        for name, colour, pattern in TIME_PARTS
+    ]
+    bare: PlotlyDict = {"data": bars, "layout": {}}
+    return bare if theme is None else join_frame(bare, times_frame(theme))
+
+
+def acceptance_frame(theme: ThemeName) -> PlotlyDict:
+    """Return the frame of acceptance by depth."""
+    return make_frame(
+        theme,
+        margin={"l": 8, "r": 8, "t": 24, "b": 8},
+        xaxis=make_axis("depth", dtick=1, showgrid=False),
+        yaxis=make_axis("accepted", range=[0, 1], tickformat=".0%"),
+    )
+
+
+def tokens_per_pass_frame(theme: ThemeName) -> PlotlyDict:
+    """Return the frame of tokens per pass."""
+    return make_frame(
+        theme,
+        barmode="stack",
+        bargap=0.1,
+        xaxis=make_axis("step", showgrid=False),
+        yaxis=make_axis("tokens committed", rangemode="tozero"),
+    )
+
+
+def times_frame(theme: ThemeName) -> PlotlyDict:
+    """Return the frame of times per step."""
+    return make_frame(
+        theme,
+        barmode="stack",
+        bargap=0.1,
+        xaxis=make_axis("step (0 is the prefill)", showgrid=False),
+        yaxis=make_axis("milliseconds", rangemode="tozero"),
+    )
+
+
+def _stack(name: str, colour: str, pattern: str, x: list[int], y: list[float], hover: str) -> PlotlyDict:
+    return {
+        "type": "bar",
+        "name": name,
+        "x": x,
+        "y": y,
+        "customdata": x,
+        "marker": {"color": colour, "line": {"width": 0}, "pattern": _make_pattern(pattern)},
+        "hovertemplate": f"step %{{x}}: {hover}<extra></extra>",
+    }
+
+
+def _make_pattern(shape: str) -> PlotlyDict:
+    return {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.7)", "size": 6, "solidity": 0.2}
+
+
+def _draw_running_mean(passes: list[StepTrace]) -> PlotlyDict:
+    counts = [len(step.committed) for step in passes]
+    means = [round(sum(counts[: i + 1]) / (i + 1), 3) for i in range(len(counts))]
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": "mean so far",
+        "x": [step.index for step in passes],
+        "y": means,
+        "line": {"color": UNVERIFIED_COLOUR, "width": 2, "dash": "dash"},
+        "hovertemplate": "mean up to step %{x}: %{y:.2f}<extra></extra>",
+    }
+
+
+def _count_source(step: StepTrace, source: str) -> int:
+    return sum(token.source == source for token in step.committed)
+
+
+def _count_judged(passes: list[StepTrace], depth: int) -> int:
+    return sum(any(node.depth == depth and node.status in JUDGED for node in step.nodes) for step in passes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specviz.figures.draft_tree import find_extra_token, find_taken_token, is_slot_token, quote_token, takes_unverified
-from specviz.figures.labels import format_prob
+from specviz.figures.labels import format_prob, show_piece
 from specviz.trace import LateVerdict, NodeTrace, StepTrace, TokenTrace
 
 
@@ -19,10 +19,17 @@ def explain_node(step: StepTrace, node_idx: int, next_step: StepTrace | None = N
     `next_step` is where the target's late word on an unverified node stands.
     Raises KeyError where the step has no such node.
     """
-    nodes = {node.idx: node for node in step.nodes}
-    node = nodes[node_idx]
+    node = next((node for node in step.nodes if node.idx == node_idx), None)
+    if node is None:
+        raise KeyError(node_idx)
     late = _find_verdict(step, node, next_step)
-    return _EXPLAINERS[node.status](step, node, nodes) + (f" {_tell_verdict(node, late)}" if late else "")
+    parts = [explain_verdict(step, node), _tell_evidence(node), _tell_late(node, late)]
+    return " ".join(part for part in parts if part)
+
+
+def explain_verdict(step: StepTrace, node: NodeTrace) -> str:
+    """Say why a node has its status, without its numbers."""
+    return _EXPLAINERS[node.status](step, node, {other.idx: other for other in step.nodes})
 
 
 def explain_token(token: TokenTrace) -> str:
@@ -76,13 +83,15 @@ def _explain_root(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace])
 
 def _explain_accepted(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
     behind = _name_parent(node, nodes)
-    return f"Accepted: behind {behind} the target took {quote_token(node)} too. {_tell_numbers(node)}"
+    return f"Accepted: behind {behind} the target took {quote_token(node)} too."
 
 
 def _explain_rejected(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
     behind, taken = _name_parent(node, nodes), find_taken_token(step, node.parent)
-    other = "another token" if taken is None else f"{quote_token(taken)} instead"
-    return f"Rejected: {behind} was reached, and there the target took {other}. {_tell_numbers(node)}"
+    if taken is None:
+        return f"Rejected: {behind} was reached, and the target took another token than {quote_token(node)} there."
+    own, other = _quote_apart(node, taken)
+    return f"Rejected: {behind} was reached, and there the target took {other}, not {own}."
 
 
 def _explain_unreached(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
@@ -93,20 +102,19 @@ def _explain_unreached(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTr
     else:
         state = "" if parent is None else f" (itself {parent.status})"
         why = f"its parent {behind}{state} was not reached"
-    return f"Never judged: {why}, so this is no verdict on {quote_token(node)}. {_tell_draft(node)}"
+    return f"Never judged: {why}, so this is no verdict on {quote_token(node)}."
 
 
 def _explain_cut(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
     quoted = quote_token(node)
     end = "the run ended before it (end of text, token budget, stop text or context), so it was not committed"
     if is_slot_token(node):
-        return f"Cut: {quoted} would have been taken without the target's word, but {end}. {_tell_draft(node)}"
-    return f"Cut: {quoted} matched the target's token, but {end}. {_tell_numbers(node)}"
+        return f"Cut: {quoted} would have been taken without the target's word, but {end}."
+    return f"Cut: {quoted} matched the target's token, but {end}."
 
 
 def _explain_unverified(step: StepTrace, node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
-    taken = f"Unverified: {quote_token(node)} was taken without the target's word. {_tell_draft(node)}"
-    return f"{taken} The next pass tells what the target would have chosen."
+    return f"Unverified: {quote_token(node)} was taken without the target's word."
 
 
 def _find_verdict(step: StepTrace, node: NodeTrace, next_step: StepTrace | None) -> LateVerdict | None:
@@ -115,11 +123,15 @@ def _find_verdict(step: StepTrace, node: NodeTrace, next_step: StepTrace | None)
     return next((late for late in next_step.late if (late.step, late.node) == (step.index, node.idx)), None)
 
 
-def _tell_verdict(node: NodeTrace, late: LateVerdict) -> str:
+def _tell_late(node: NodeTrace, late: LateVerdict | None) -> str:
+    if node.status != "unverified":
+        return ""
+    if late is None:
+        return "The next pass tells what the target would have chosen."
     agrees = late.target_argmax == node.token_id
-    choice = "it too" if agrees else "another token"
+    choice = "it too" if agrees else f"“{show_piece(late.argmax_piece, token_id=late.target_argmax)}”"
     numbers = f"target probability {format_prob(late.target_prob)}, rank {late.target_rank + 1}"
-    return f"It did: the target would have chosen {choice} ({numbers})."
+    return f"One pass later the target would have chosen {choice} ({numbers} for this token)."
 
 
 _EXPLAINERS: dict[str, Callable[[StepTrace, NodeTrace, dict[int, NodeTrace]], str]] = {
@@ -136,13 +148,22 @@ def _name_parent(node: NodeTrace, nodes: dict[int, NodeTrace]) -> str:
     return quote_token(nodes[node.parent]) if node.parent in nodes else "its parent"
 
 
-def _tell_numbers(node: NodeTrace) -> str:
-    draft, target = _prob_text(node.draft_prob), _prob_text(node.target_prob)
-    return f"Draft probability {draft}, target probability {target}{_tell_rank(node)}."
+def _quote_apart(one: NodeTrace, other: NodeTrace | TokenTrace) -> tuple[str, str]:
+    """Quote two tokens, with their ids where they look the same."""
+    quoted = quote_token(one), quote_token(other)
+    if quoted[0] != quoted[1]:
+        return quoted
+    return f"{quoted[0]} (id {one.token_id})", f"{quoted[1]} (id {other.token_id})"
 
 
-def _tell_draft(node: NodeTrace) -> str:
-    return f"Draft probability {_prob_text(node.draft_prob)}."
+def _tell_evidence(node: NodeTrace) -> str:
+    """Give a judged node's probabilities; a node that was not judged has the draft's alone."""
+    if node.status == "root":
+        return ""
+    draft = f"Draft probability {_prob_text(node.draft_prob)}"
+    if node.status in ("unreached", "unverified") or is_slot_token(node):
+        return f"{draft}."
+    return f"{draft}, target probability {_prob_text(node.target_prob)}{_tell_rank(node)}."
 
 
 def _prob_text(prob: float | None) -> str:

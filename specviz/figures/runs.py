@@ -8,6 +8,7 @@ from specviz.figures.palette import (
     BONUS_COLOUR,
     CORRECTION_COLOUR,
     GREY_COLOUR,
+    SELECTION_COLOUR,
     SKY_COLOUR,
     UNVERIFIED_COLOUR,
     ThemeName,
@@ -61,7 +62,11 @@ def tokens_per_pass_figure(run: RunTrace, *, theme: ThemeName | None = "light") 
         for name, colour, pattern in TOKEN_PARTS
         if any(_count_source(step, name) for step in passes)
     ]
-    bare: PlotlyDict = {"data": [*bars, _draw_running_mean(passes)], "layout": {}}
+    most = max((len(step.committed) for step in passes), default=1)
+    bare: PlotlyDict = {
+        "data": [*bars, _draw_running_mean(passes)],
+        "layout": {"yaxis": make_axis("tokens committed", rangemode="tozero", dtick=max(1, -(-most // 6)))},
+    }
     return bare if theme is None else join_frame(bare, tokens_per_pass_frame(theme))
 
 
@@ -100,7 +105,6 @@ def tokens_per_pass_frame(theme: ThemeName) -> PlotlyDict:
         barmode="stack",
         bargap=0.1,
         xaxis=make_axis("step", showgrid=False),
-        yaxis=make_axis("tokens committed", rangemode="tozero"),
     )
 
 
@@ -140,7 +144,7 @@ def _draw_running_mean(passes: list[StepTrace]) -> PlotlyDict:
         "name": "mean so far",
         "x": [step.index for step in passes],
         "y": means,
-        "line": {"color": UNVERIFIED_COLOUR, "width": 2, "dash": "dash"},
+        "line": {"color": SELECTION_COLOUR, "width": 3, "dash": "dash"},
         "hovertemplate": "mean up to step %{x}: %{y:.2f}<extra></extra>",
     }
 

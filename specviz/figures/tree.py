@@ -4,7 +4,7 @@ For the page: `data` begins with the same five traces always: judged edges, edge
 ring of the selected node. The nodes are `data[NODE_TRACE]` and their `customdata` is the node index (`EXTRA_NODE`
 for a token that the target added); the ring is `data[SELECTION_TRACE]`, moved by giving it the node's x and y.
 The bare figure's hover says the numbers and one fixed sentence for each status, which is small on the wire; the framed
-one has the whole sentence of `explain_node`. `layout.height` gives every leaf a line, in steps of 120 pixels so
+one has the whole sentence of `explain_verdict`. `layout.height` gives every leaf a line, in steps of 120 pixels so
 that it seldom changes from step to step; a pane with a height of its own deletes it. Below `layout.meta.min_width`
 pixels the labels of neighbouring depths meet: a narrow pane should scroll sideways.
 """
@@ -12,7 +12,7 @@ pixels the labels of neighbouring depths meet: a narrow pane should scroll sidew
 from __future__ import annotations
 
 from specviz.figures.draft_tree import DrawnNode, collect_drawn_nodes
-from specviz.figures.explain import explain_node, explain_token
+from specviz.figures.explain import explain_token, explain_verdict
 from specviz.figures.frame import (
     CLEAR,
     PlotlyDict,
@@ -191,7 +191,7 @@ def _describe(step: StepTrace, node: DrawnNode, *, brief: bool) -> str:
     if isinstance(node.source, TokenTrace):
         sentence = BRIEF_SENTENCES[node.status] if brief else explain_token(node.source)
     else:
-        sentence = BRIEF_SENTENCES[node.status] if brief else explain_node(step, node.idx)
+        sentence = BRIEF_SENTENCES[node.status] if brief else explain_verdict(step, node.source)
         lines += [] if node.status == "root" else [_list_numbers(node.source)]
     return "<br>".join([*lines, wrap_html(sentence)])
 

@@ -39,8 +39,14 @@ def test_accepted_with_numbers() -> None:
 
 def test_rejected_names_what_was_taken() -> None:
     step = make_small_tree()
-    assert "“␣the” was reached, and there the target took “␣cat” instead" in explain_node(step, 2)
-    assert "“␣cat” was reached, and there the target took “␣slept” instead" in explain_node(step, 3)
+    assert "“␣the” was reached, and there the target took “␣cat”, not “␣dog”." in explain_node(step, 2)
+    assert "“␣cat” was reached, and there the target took “␣slept”, not “␣sat”." in explain_node(step, 3)
+
+
+def test_tokens_that_look_alike_are_told_apart_by_id() -> None:
+    nodes = [make_node(0, -1, 0, "a", "root"), make_node(1, 0, 1, ",", "rejected")]
+    step = make_step(nodes, [], [make_token(",", "correction", token_id=9)])
+    assert "took “,” (id 9), not “,” (id 101)" in explain_node(step, 1)
 
 
 def test_unreached_is_never_called_rejected() -> None:
@@ -73,7 +79,10 @@ def test_unverified_and_its_late_verdict() -> None:
     assert "without the target's word. Draft probability 0.70." in explain_node(step, 1)
     verdict = {"step": 3, "node": 1, "target_prob": 0.2, "target_rank": 4, "argmax_piece": " dog", "gap": 0.5}
     other = make_step([], [], [], late=[LateVerdict(target_argmax=7, **verdict)])
-    assert "would have chosen another token (target probability 0.20, rank 5)" in explain_node(step, 1, other)
+    assert (
+        "One pass later the target would have chosen “␣dog” (target probability 0.20, rank 5 for this token)."
+        in explain_node(step, 1, other)
+    )
     same = make_step([], [], [], late=[LateVerdict(target_argmax=101, **verdict)])
     assert "would have chosen it too" in explain_node(step, 1, same)
 

@@ -86,7 +86,7 @@ def test_unverified_tokens_follow_the_targets_own() -> None:
 def test_hover_tells_the_numbers_and_the_reason() -> None:
     hover = node_trace(figures.tree_figure(make_small_tree()))["hovertext"]
     assert "draft 0.41 · target 0.62 · rank 1" in hover[1]
-    assert "“␣slept” instead" in hover[3].replace("<br>", " ")
+    assert "the target took “␣slept”, not “␣sat”" in hover[3].replace("<br>", " ")
     brief = node_trace(figures.tree_figure(make_small_tree(), theme=None))["hovertext"]
     assert "the target took another token" in brief[3].replace("<br>", " ")
 

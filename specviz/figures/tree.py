@@ -41,6 +41,7 @@ SELECTION_TRACE = 4
 LINE_PIXELS = 18
 DEPTH_PIXELS = 64
 SHALLOW = 4
+SPARSE = 8
 BRIEF_SENTENCES: dict[StatusName, str] = {
     "root": "The last committed token; the draft starts here.",
     "accepted": "The target took the same token here.",
@@ -118,14 +119,15 @@ def _draw_line(pairs: list[tuple[int, int]], layout: TreeLayout, line: PlotlyDic
 
 def _draw_nodes(drawn: list[DrawnNode], layout: TreeLayout) -> PlotlyDict:
     parents = {node.parent_place for node in drawn}
-    limit = 9 if max(layout.depths, default=0) <= SHALLOW else 6
+    is_sparse = layout.n_lines <= SPARSE
+    limit = 9 if is_sparse or max(layout.depths, default=0) <= SHALLOW else 6
     return {
         "type": "scatter",
         "mode": "markers+text",
         "x": layout.depths,
         "y": layout.lines,
         "text": [node.label(limit) for node in drawn],
-        "textposition": [_place_label(place in parents, layout.depths[place]) for place in range(len(drawn))],
+        "textposition": [_place_label(i in parents, layout.depths[i], is_sparse) for i in range(len(drawn))],
         "textfont": {"size": 11},
         "customdata": [node.idx for node in drawn],
         "hovertemplate": "<b>%{text}</b> %{hovertext}<extra></extra>",
@@ -155,11 +157,16 @@ def _draw_selection(drawn: list[DrawnNode], layout: TreeLayout, selected: int | 
     }
 
 
-def _place_label(is_parent: bool, depth: int) -> str:
-    """Put labels of leaves to the right and of inner nodes to the left, where no label of another line can be."""
+def _place_label(is_parent: bool, depth: int, is_sparse: bool) -> str:
+    """Put labels of leaves to the right, and of inner nodes where no label of another line can be.
+
+    In a sparse tree that is above and below in turn (the labels of a chain would meet on a narrow screen), else left.
+    """
     if not is_parent:
         return "middle right"
-    return "middle left" if depth else "top center"
+    if depth == 0 or is_sparse:
+        return "bottom center" if depth % 2 else "top center"
+    return "middle left"
 
 
 def _choose_size(node: DrawnNode) -> int:

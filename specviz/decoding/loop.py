@@ -37,7 +37,7 @@ def decode(target: Target, drafter: Drafter, sequences: list[Sequence]) -> Itera
         rows = build_rows(target, masks, cache, active, proposals)
         draft_ms = clock.lap()
 
-        hidden = target.forward(rows.embeds, rows.positions, rows.mask, cache, drafter.wants_features)
+        hidden = target.forward(rows.embeds, rows.positions, rows.mask, cache, drafter.feature_layers)
         turns = [
             _judge(target, sequence, _part(index, i, sequence, proposals[i], rows, hidden, cache.n_soft))
             for i, sequence in enumerate(active)

@@ -76,7 +76,8 @@ def _miss(turn: Turn, node: int) -> MissTrace:
     evidence = turn.proposal.evidence
     log_probs = evidence.log_probs.get(node)
     if log_probs is None:
-        return MissTrace(token_id=token_id, reason="depth_limit")
+        beam_ended = evidence.depth_limit is not None and turn.proposal.tree.depths[node] < evidence.depth_limit
+        return MissTrace(token_id=token_id, reason="pruned" if beam_ended else "depth_limit")
     if not bool(log_probs[token_id].isfinite()):
         return MissTrace(token_id=token_id, reason="out_of_draft_vocab")
     own = log_probs[token_id]

@@ -6,7 +6,7 @@ sequence. The loop asks a session to `propose`, runs the rows, decides, and tell
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -48,12 +48,17 @@ class DraftEvidence:
     """What a drafter knew when it proposed, kept for a full record.
 
     `log_probs[node]` is the draft's log-distribution (V,) over the target's vocabulary after that
-    node, -inf outside the draft vocabulary; a node without an entry was not expanded.
+    node, -inf outside the draft vocabulary; a node without an entry was not expanded: at
+    `depth_limit` for its depth, above it because the beam went on elsewhere (None: always for its
+    depth). `shadow` drafts what would have been proposed without the future token. A drafter may
+    make `log_probs` and `unsent` lazy, for a light record never looks at them.
     """
 
-    log_probs: dict[int, Tensor] = field(default_factory=dict)
-    unsent: tuple[DraftedToken, ...] = ()
+    log_probs: Mapping[int, Tensor] = field(default_factory=dict)
+    unsent: Sequence[DraftedToken] = ()
     routing: tuple[RoutingTrace, ...] = ()
+    depth_limit: int | None = None
+    shadow: Callable[[], DraftTree] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,8 +130,8 @@ class Drafter(Protocol):
         """What the trace says of this drafter; None for plain decoding."""
 
     @property
-    def wants_features(self) -> bool:
-        """Whether sessions need the target's feature layers."""
+    def feature_layers(self) -> tuple[int, ...] | None:
+        """The target's layers whose inputs sessions need (EAGLE-3: low, mid, high), or None."""
 
     @property
     def soft_rows(self) -> SoftRows | None:

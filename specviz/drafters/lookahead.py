@@ -15,8 +15,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
+import torch
 from torch import Tensor
 
 from specviz.decoding.tree import DraftTree
@@ -27,6 +29,8 @@ from specviz.target.model import Target
 from specviz.trace import DrafterInfo
 
 Value = TypeVar("Value")
+ROWS_OF_A_TREE = 16
+CANDIDATES = 32
 MEAN_RATE = 0.1  # ESP (arXiv 2603.17942): the placeholder moves a tenth of the way to each new token
 
 
@@ -41,6 +45,7 @@ class LookaheadConfig:
     causal_slots: bool
     candidates: int
     rows: int
+    groups: int
 
     @classmethod
     def from_settings(cls, settings: RunSettings) -> LookaheadConfig:
@@ -53,12 +58,36 @@ class LookaheadConfig:
             causal_slots=settings.slot_attention == "causal",
             candidates=_known(settings.candidates),
             rows=_known(settings.rows),
+            groups=_known(settings.groups),
         )
 
     @property
     def n_nodes(self) -> int:
-        """Tree nodes, root included, that the row budget pays for with their slots."""
-        return max(1, self.rows // (self.k + 1))
+        """Tree nodes, root included, that the row budget pays for beside the slots."""
+        beside_groups = self.rows - self.k * self.groups
+        return max(1, beside_groups if beside_groups > self.groups else self.rows // (self.k + 1))
+
+
+def default_lookahead(settings: RunSettings, has_table: bool) -> dict[str, Any]:
+    """Return the value of each lookahead setting that was left open.
+
+    Without training a tree under a budget of rows is best (README, lookahead's figures); one candidate
+    for a slot gives the seed's chain, with slots behind every node.
+    """
+    literal = settings.selection == "self-consistent"
+    k = settings.k or (4 if literal else 2)
+    candidates = settings.candidates or (1 if literal else CANDIDATES)
+    rows = settings.rows or ((k + 1) ** 2 if candidates == 1 else max(ROWS_OF_A_TREE, 2 * (k + 1)))
+    return {
+        "k": k,
+        "selection": "verified",
+        "threshold": 0.5 if literal else 0.0,
+        "placeholder": "learned" if has_table else "vocab-mean",
+        "slot_attention": "causal" if has_table else "diagonal",
+        "candidates": candidates,
+        "rows": rows,
+        "groups": k + 1 if candidates == 1 else max(1, rows // (4 * k)),
+    }
 
 
 def _known(value: Value | None) -> Value:
@@ -69,7 +98,7 @@ def _known(value: Value | None) -> Value:
 class LookaheadDrafter:
     """Slots of the target itself; `table` (K_max, H) holds learned slot embeddings, if any."""
 
-    wants_features = False
+    feature_layers: tuple[int, ...] | None = None
     soft_rows: SoftRows | None = None
     max_batch: int | None = None
 
@@ -86,6 +115,11 @@ class LookaheadDrafter:
             notes=["Nothing was trained: the slots' placeholder is computed from the text."],
         )
 
+    @cached_property
+    def vocabulary_mean(self) -> Tensor:
+        """The mean (H,) of all input embeddings."""
+        return self.target.embed(torch.arange(self.target.n_embeddings)).float().mean(dim=0).to(self.target.dtype)
+
     def begin(self, prompt_ids: Sequence[int]) -> LookaheadSession:
         return LookaheadSession(self, prompt_ids)
 
@@ -97,14 +131,16 @@ class LookaheadSession:
         self._drafter = drafter
         self._config = drafter.config
         self._target = drafter.target
-        self._mean = self._target.embed(list(prompt_ids)).mean(dim=0)  # (H,)
+        by_prompt = drafter.config.placeholder == "prompt-mean"
+        self._mean = self._target.embed(prompt_ids).mean(dim=0) if by_prompt else drafter.vocabulary_mean  # (H,)
         self._slot_log_probs: Tensor | None = None  # (K, V)
 
     def propose(self, root_id: int, max_depth: int) -> Proposal:
         tree, evidence = DraftTree((root_id,)), DraftEvidence()
         if self._slot_log_probs is not None and self._config.selection == "verified":
             tree, evidence = self._draft(root_id, self._slot_log_probs, max_depth)
-        added = AddedRows("lookahead", self._embeds(tree), self._config.causal_slots)
+        carriers = likeliest_ends(tree, self._config.groups)
+        added = AddedRows("lookahead", self._embeds(tree, carriers), self._config.causal_slots, carriers)
         return Proposal(tree, added, evidence)
 
     def take_unverified(self, result: PassResult) -> Sequence[UnverifiedToken]:
@@ -122,19 +158,21 @@ class LookaheadSession:
         return taken
 
     def observe(self, result: PassResult) -> None:
-        for embed in self._target.embed(list(result.committed)):
-            self._mean = self._mean + MEAN_RATE * (embed - self._mean)
+        if self._config.placeholder == "prompt-mean":
+            for embed in self._target.embed(list(result.committed)):
+                self._mean = self._mean + MEAN_RATE * (embed - self._mean)
         if self._config.selection == "verified":
             slots = result.group(result.last, result.last_node)
             self._slot_log_probs = None if slots is None else self._target.logits(slots).log_softmax(dim=-1)
 
-    def _embeds(self, tree: DraftTree) -> Tensor:
-        """Return the slots' inputs, (1, K, H) or (T, K, H)."""
+    def _embeds(self, tree: DraftTree, carriers: tuple[int, ...] | None) -> Tensor:
+        """Return the slots' inputs, (1, K, H) for the same behind every node, or (G, K, H)."""
         k = self._config.k
         if self._drafter.table is not None:
             return self._drafter.table[None, :k].to(self._target.dtype)
         if self._config.placeholder == "last-token":
-            return self._target.embed(tree.token_ids)[:, None].expand(-1, k, -1)
+            carrying = range(len(tree)) if carriers is None else carriers
+            return self._target.embed([tree.token_ids[node] for node in carrying])[:, None].expand(-1, k, -1)
         return self._mean.expand(1, k, -1)
 
     def _draft(self, root_id: int, slot_log_probs: Tensor, max_depth: int) -> tuple[DraftTree, DraftEvidence]:
@@ -160,8 +198,7 @@ def slot_tree(
 
     A node of depth d continues with the candidates of slot d + 1, whatever its own token, because slots
     do not see each other's choices; so a path's score is the sum of its slots' log-probabilities.
-    A child equal to its parent is left out (ESP): slots of one group like to repeat themselves. A token
-    whose slot gives it less than `threshold` is never sent.
+    A token whose slot gives it less than `threshold` is never sent.
     """
     token_ids, parents, scores, probs = [root_id], [-1], [0.0], [1.0]
     depths = [0]
@@ -173,8 +210,6 @@ def slot_tree(
         if depths[node] >= len(choices):
             return
         for token_id, log_prob in choices[depths[node]]:
-            if token_id == token_ids[node]:
-                continue
             score = scores[node] + log_prob
             drafted = DraftedToken(node, depths[node] + 1, token_id, math.exp(log_prob), score)
             if drafted.draft_prob < threshold:
@@ -193,3 +228,20 @@ def slot_tree(
         expand(len(token_ids) - 1)
     tree = DraftTree(tuple(token_ids), tuple(parents), tuple(probs), tuple(scores))
     return tree, (*(drafted for _, _, drafted in sorted(frontier)), *below)
+
+
+def likeliest_ends(tree: DraftTree, n_groups: int) -> tuple[int, ...] | None:
+    """Return the nodes where the acceptance most probably ends, `n_groups` of them in order; None for all.
+
+    By the draft's own word a walk reaches a node with the probability of its path and ends there unless
+    it goes on to a child. A walk that ends at a node without slots leaves the next pass without a tree,
+    so under a row budget this is where slots pay.
+    """
+    if n_groups >= len(tree):
+        return None
+    reached = [math.exp(score) for score in tree.scores]
+    ends = list(reached)
+    for node in range(1, len(tree)):
+        ends[tree.parents[node]] -= reached[node]
+    best = sorted(range(len(tree)), key=lambda node: (-ends[node], node))[:n_groups]
+    return tuple(sorted(best))

@@ -13,7 +13,7 @@ class PlainDrafter:
     """Proposes the root alone. It has no state, so it is its own session."""
 
     info = None
-    wants_features = False
+    feature_layers: tuple[int, ...] | None = None
     soft_rows: SoftRows | None = None
     max_batch: int | None = None
 

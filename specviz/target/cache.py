@@ -56,6 +56,11 @@ class RowCache(Cache):
         for layer in self._rows:
             layer.select(batch_rows)
 
+    def rows(self) -> SoftRows:
+        """Return what the first batch row's prefix holds, a (keys, values) pair a layer, each (1, Hkv, N, D)."""
+        columns = slice(self.n_soft, self.n_soft + self.lengths[0])
+        return [(layer.keys[:1, :, columns].clone(), layer.values[:1, :, columns].clone()) for layer in self._rows]
+
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return the columns in use before a pass (transformers asks for it)."""
         return self.base

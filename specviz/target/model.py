@@ -25,7 +25,7 @@ class Hidden:
     """What a pass leaves behind.
 
     `last` is the final normed state (B, R, H); `features` are the residual streams that enter the
-    feature layers, concatenated low, mid, high (B, R, 3H), or None where nobody asked for them;
+    layers a drafter named, concatenated from low to high (B, R, 3H), or None where it named none;
     `mask` (B, 1, R, C) is the mask that the layers used (those with full attention, where a model
     has layers of both kinds).
     """
@@ -81,6 +81,11 @@ class Target:
     def vocab_size(self) -> int:
         return self.model.get_output_embeddings().weight.shape[0]
 
+    @property
+    def n_embeddings(self) -> int:
+        """Rows of the input embedding, padding rows included."""
+        return self.model.get_input_embeddings().weight.shape[0]
+
     def new_cache(self, n_batch: int, capacity: int, soft: SoftRows | None = None) -> RowCache:
         """Return an empty cache for B prefixes with room for `capacity` columns each."""
         return RowCache(self.n_layers, n_batch, capacity, soft)
@@ -92,11 +97,19 @@ class Target:
 
     @torch.inference_mode()
     def forward(
-        self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: RowCache | None, features: bool = False
+        self,
+        embeds: Tensor,
+        positions: Tensor,
+        mask: Tensor,
+        cache: RowCache | None,
+        feature_layers: tuple[int, ...] | None = None,
     ) -> Hidden:
-        """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache."""
+        """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache.
+
+        `feature_layers` are the layers whose inputs a drafter wants, ascending; None for none.
+        """
         by_layer = self._mask_by_layer(mask, positions, cache)
-        with self._lock, self._captured(features) as captured:
+        with self._lock, self._captured(feature_layers or ()) as captured:
             output = self.base(
                 inputs_embeds=embeds,
                 position_ids=positions,
@@ -104,7 +117,7 @@ class Target:
                 use_cache=cache is not None,
                 **{self._cache_argument: cache},
             )
-        joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if features else None  # (B, R, 3H)
+        joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if captured else None  # (B, R, 3H)
         return Hidden(output.last_hidden_state, mask if isinstance(by_layer, dict) else by_layer, joined)
 
     @torch.inference_mode()
@@ -118,15 +131,15 @@ class Target:
         return torch.tanh(logits / cap) * cap if cap else logits
 
     @contextmanager
-    def _captured(self, wanted: bool) -> Iterator[list[Tensor]]:
-        """Collect the states that enter the feature layers (EAGLE-3: the raw residual stream, before any norm)."""
+    def _captured(self, layers: tuple[int, ...]) -> Iterator[list[Tensor]]:
+        """Collect the states that enter these layers (EAGLE-3: the raw residual stream, before any norm)."""
         captured: list[Tensor] = []
 
         def keep(_module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
             captured.append(args[0] if args else kwargs["hidden_states"])
 
         with ExitStack() as hooks:
-            for layer in self.feature_layers if wanted else ():
+            for layer in layers:
                 handle = self.base.layers[layer].register_forward_pre_hook(keep, with_kwargs=True)
                 hooks.callback(handle.remove)
             yield captured

@@ -25,7 +25,7 @@ from specviz.drafters.build import build_drafter, default_settings
 from specviz.drafters.plain import PlainDrafter
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run, first_departure
-from specviz.settings import Method, RunSettings
+from specviz.settings import METHODS, Method, RunSettings
 from specviz.target.loading import load_target
 from specviz.target.model import Target
 from specviz.text import partial_bytes, piece_of
@@ -44,7 +44,7 @@ class Engine:
     `model_names` and `drafter_names`, which show no path.
     """
 
-    methods: tuple[Method, ...] = ("plain", "lookahead")
+    methods: tuple[Method, ...] = METHODS
 
     def __init__(
         self,
@@ -83,6 +83,10 @@ class Engine:
             if key not in self._targets:
                 self._targets[key] = load_target(self._models[model], key[1], key[2], self._progress)
             return self._targets[key]
+
+    def add_target(self, model: str, target: Target) -> None:
+        """Take a target that is loaded already, under one of the engine's model names."""
+        self._targets[(model, self._device, self._dtype)] = target
 
     def run(self, prompts: str | list[str], settings: RunSettings) -> RunTrace | BatchTrace:
         """Run to the end and return the trace."""
@@ -266,6 +270,8 @@ def _notices(settings: RunSettings, target: Target, drafter: Drafter) -> list[st
         notices.append("top-p has no effect at temperature 0.")
     if drafter.info is not None and not drafter.info.trained and drafter.info.source == "random":
         notices.append("Random weights: shapes are real, proposals are noise.")
+    if drafter.info is not None and drafter.feature_layers is not None:
+        notices.extend(drafter.info.notes)
     if target.windows.window is not None:
         notices.append(
             f"Some layers of this target see only the last {target.windows.window} positions; "

@@ -7,32 +7,27 @@ from typing import Any
 
 from specviz.drafters.base import Drafter
 from specviz.drafters.checkpoint import load_slot_table
-from specviz.drafters.lookahead import LookaheadConfig, LookaheadDrafter
+from specviz.drafters.checkpoint_confu import load_confu, random_confu
+from specviz.drafters.checkpoint_eagle3 import load_eagle3, random_eagle3
+from specviz.drafters.confu import ConfuDrafter, ConfuSwitches
+from specviz.drafters.draft_tree import TreeShape
+from specviz.drafters.eagle3 import Eagle3Drafter
+from specviz.drafters.lookahead import LookaheadConfig, LookaheadDrafter, default_lookahead
 from specviz.drafters.plain import PlainDrafter
 from specviz.errors import SpecVizError
 from specviz.settings import RunSettings
 from specviz.target.model import Target
 
-ROWS_OF_A_TREE = 32
+TREE_DEFAULTS: dict[str, Any] = {"nodes": 30, "depth": 6, "tree_top_k": 10}
+CONFU_DEFAULTS: dict[str, Any] = {"confu_f": "on", "experts": "routed", "contemplate": "all"}
+DEFAULTS_OF_METHOD = {"plain": {}, "eagle3": TREE_DEFAULTS, "confu": TREE_DEFAULTS | CONFU_DEFAULTS}
 
 
 def default_settings(settings: RunSettings, has_table: bool) -> dict[str, Any]:
     """Return the value of each of the method's settings that was left open."""
     if settings.method != "lookahead":
-        return {}
-    selection = settings.selection or "verified"
-    literal = selection == "self-consistent"
-    k = settings.k or (4 if literal else 2)
-    candidates = settings.candidates or 1
-    return {
-        "k": k,
-        "selection": selection,
-        "threshold": 0.5 if literal else 0.0,
-        "placeholder": "learned" if has_table else "prompt-mean",
-        "slot_attention": "causal" if has_table else "diagonal",
-        "candidates": candidates,
-        "rows": (k + 1) ** 2 if candidates == 1 else max(ROWS_OF_A_TREE, 2 * (k + 1)),
-    }
+        return DEFAULTS_OF_METHOD[settings.method]
+    return default_lookahead(settings, has_table)
 
 
 def build_drafter(target: Target, settings: RunSettings, checkpoint: Path | None) -> Drafter:
@@ -41,7 +36,22 @@ def build_drafter(target: Target, settings: RunSettings, checkpoint: Path | None
         return PlainDrafter()
     if settings.method == "lookahead":
         return _build_lookahead(target, settings, checkpoint)
-    raise SpecVizError(f"The method {settings.method} is not available yet.")
+    if settings.method == "eagle3":
+        head = random_eagle3(target) if checkpoint is None else load_eagle3(checkpoint, target)
+        return Eagle3Drafter(target, head, _tree_shape(settings))
+    head, parts = random_confu(target) if checkpoint is None else load_confu(checkpoint, target)
+    return ConfuDrafter(target, head, parts, _tree_shape(settings), _switches(settings))
+
+
+def _tree_shape(settings: RunSettings) -> TreeShape:
+    assert settings.nodes and settings.depth and settings.tree_top_k, "the engine resolves every setting before a run"
+    return TreeShape(settings.nodes, settings.depth, settings.tree_top_k)
+
+
+def _switches(settings: RunSettings) -> ConfuSwitches:
+    return ConfuSwitches(
+        future=settings.confu_f == "on", routed=settings.experts == "routed", all_nodes=settings.contemplate == "all"
+    )
 
 
 def _build_lookahead(target: Target, settings: RunSettings, checkpoint: Path | None) -> LookaheadDrafter:

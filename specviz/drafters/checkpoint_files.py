@@ -1,0 +1,118 @@
+"""A drafter's files: finding the folder, reading and writing its config and tensors, and comparing names and shapes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from specviz.errors import SpecVizError
+
+WEIGHTS = "model.safetensors"
+CONFIG = "config.json"
+WANTED_FILES = ["*.json", "*.safetensors", "*.bin"]
+
+
+def locate_drafter(name: str | Path) -> Path:
+    """Return the folder of a drafter: a folder as it is, a hub id from the hub's cache or the hub itself."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    text = str(name)
+    if path.is_absolute() or text.startswith((".", "~")) or text.count("/") != 1:
+        raise SpecVizError(f"There is no drafter folder {path.name!r}.")
+    return _fetch(text)
+
+
+def _fetch(hub_id: str) -> Path:
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(hub_id, allow_patterns=WANTED_FILES))
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise SpecVizError(f"The drafter {hub_id!r} could not be fetched from the hub: {reason.rstrip('.')}.") from None
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the config.json of a drafter's folder."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except OSError:
+        raise SpecVizError(f"The drafter {folder.name!r} has no {CONFIG}.") from None
+    except ValueError:
+        raise SpecVizError(f"The {CONFIG} of the drafter {folder.name!r} is not JSON.") from None
+    if not isinstance(config, dict):
+        raise SpecVizError(f"The {CONFIG} of the drafter {folder.name!r} is not an object.")
+    return config
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """Return the tensors of a drafter's folder, on the CPU: its .safetensors files, else its pytorch_model*.bin."""
+    tensors: dict[str, Tensor] = {}
+    for path, part in _read_parts(folder):
+        if twice := sorted(set(tensors) & set(part)):
+            raise SpecVizError(f"The drafter {folder.name!r} has {twice[0]} in two files, {path.name} among them.")
+        tensors |= part
+    if not tensors:
+        raise SpecVizError(f"The drafter {folder.name!r} has no weights: {WEIGHTS} or pytorch_model.bin is missing.")
+    return tensors
+
+
+def _read_parts(folder: Path) -> Iterator[tuple[Path, dict[str, Tensor]]]:
+    safe = sorted(folder.glob("*.safetensors"))
+    for path in safe or sorted(folder.glob("pytorch_model*.bin")):
+        try:
+            part = load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+        except (OSError, SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise SpecVizError(
+                f"The weights {path.name} of the drafter {folder.name!r} could not be read: {reason.rstrip('.')}."
+            ) from None
+        if not isinstance(part, dict) or not all(isinstance(value, Tensor) for value in part.values()):
+            raise SpecVizError(f"The file {path.name} of the drafter {folder.name!r} holds more than named tensors.")
+        yield path, part
+
+
+def write_drafter(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Write config.json and model.safetensors; raise SpecVizError where that is not possible."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
+        (folder / CONFIG).write_text(json.dumps(dict(config), indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SpecVizError(f"The drafter could not be written to {folder}: {error.strerror}.") from None
+
+
+def fill_module(module: nn.Module, tensors: dict[str, Tensor], name: str, prefix: str = "") -> None:
+    """Give a module its parameters out of `tensors`, taking them away; strict about names and shapes.
+
+    Parameters that were made on the meta device come to life here. Raises SpecVizError naming the
+    tensor that is missing or misshapen; what is left in `tensors` is the caller's to refuse.
+    """
+    state: dict[str, Tensor] = {}
+    for own_name, parameter in module.state_dict().items():
+        full_name = prefix + own_name
+        if full_name not in tensors:
+            raise SpecVizError(f"The drafter {name!r} lacks the tensor {full_name}.")
+        tensor = tensors.pop(full_name)
+        if tensor.shape != parameter.shape:
+            raise SpecVizError(
+                f"{full_name} of the drafter {name!r} has shape {tuple(tensor.shape)}; "
+                f"its config and this target need {tuple(parameter.shape)}."
+            )
+        state[own_name] = tensor
+    module.load_state_dict(state, assign=True)
+
+
+def refuse_left_over(tensors: Mapping[str, Tensor], name: str) -> None:
+    """Raise SpecVizError where tensors remain that nobody read."""
+    if tensors:
+        raise SpecVizError(f"The drafter {name!r} has tensors nobody reads: {', '.join(sorted(tensors))}.")

@@ -1,0 +1,6 @@
+"""The page, on Gradio: knows traces, figures and the engine's facade, and no torch."""
+
+from specviz.ui.page import build_page
+from specviz.ui.request import VisitorLimits
+
+__all__ = ["VisitorLimits", "build_page"]

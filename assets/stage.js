@@ -1,0 +1,132 @@
+// The stage of SpecViz: shows one run, live or recorded, one step at a time.
+//
+// Items arrive packed and in order (inbox.js) and build a run (run.js). What is shown is `state`; every
+// view gets it once a frame with the names of what changed, and nothing else talks to the page. Model text
+// reaches the document through textContent alone.
+
+import { makeCharts } from './stage/charts.js';
+import { h } from './stage/dom.js';
+import { makeDrafted } from './stage/drafted.js';
+import { makeHeader } from './stage/header.js';
+import { openInbox } from './stage/inbox.js';
+import { makeInspector } from './stage/inspector.js';
+import { makeMetrics } from './stage/metrics.js';
+import { paletteStyle } from './stage/palette.js';
+import { makeRibbon } from './stage/ribbon.js';
+import { failRun, Run } from './stage/run.js';
+import { makeTransport, stepOfKey } from './stage/transport.js';
+
+export function start(context) {
+  const stage = new Stage(context);
+  openInbox(context, (item, message) => stage.receive(item, message));
+  document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
+  document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
+  document.addEventListener('specviz:over', () => stage.close());
+  document.addEventListener('keydown', (event) => stage.pressKey(event));
+  return stage;
+}
+
+class Stage {
+  constructor(context) {
+    this.context = context;
+    this.root = context.element.querySelector('.stage');
+    this.state = { run: null, row: 0, step: 0, node: null, follow: true, playing: false, phase: 'idle', error: '' };
+    this.changed = new Set(Object.keys(this.state));
+    this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeDrafted, makeInspector, makeCharts]
+      .map((make) => make(this));
+    const style = h('style', {}, paletteStyle(context.props.figures.palette));
+    this.root.replaceChildren(style, ...this.views.map((view) => view.element));
+    this.scheduled = false;
+    this.draw();
+  }
+
+  get row() { return this.state.run?.rows[this.state.row]; }
+
+  get frame() { return this.row?.steps[this.state.step]; }
+
+  // Change what is shown; the views follow in the next frame.
+  set(changes) {
+    for (const [name, value] of Object.entries(changes)) {
+      if (this.state[name] === value) continue;
+      this.state[name] = value;
+      this.changed.add(name);
+    }
+    this.redraw();
+  }
+
+  touch(name) {
+    this.changed.add(name);
+    this.redraw();
+  }
+
+  redraw() {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    this.scheduled = false;
+    const changed = this.changed;
+    this.changed = new Set();
+    for (const view of this.views) view.update(this.state, changed);
+  }
+
+  // A person chose a step, or a node of it: following ends unless it is the newest one.
+  choose({ row = this.state.row, step = this.state.step, node = null }) {
+    const last = (this.state.run?.rows[row]?.steps.length ?? 1) - 1;
+    const target = Math.max(0, Math.min(step, last));
+    this.set({ row, step: target, node, follow: this.state.follow && target === last });
+  }
+
+  receive(item, message) {
+    if (item.kind === 'start') return this.begin(item, message);
+    if (item.kind === 'failed') return this.set({ phase: 'idle', error: item.message });
+    const { run } = this.state;
+    if (!run || run.id !== message.run) return undefined;
+    run.apply(item);
+    this.touch(item.kind === 'step' ? 'steps' : item.kind);
+    if (item.kind === 'finish') this.set({ phase: 'idle', error: run.failed ? run.message : '' });
+    if (item.kind === 'step' && item.row === this.state.row && this.state.follow) this.showNewest(run);
+    return undefined;
+  }
+
+  begin(item, message) {
+    const run = new Run(item, message.run);
+    const live = item.origin === 'live';
+    this.set({ run, row: 0, step: 0, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'idle' });
+  }
+
+  showNewest(run) {
+    this.set({ step: Math.max(0, run.rows[this.state.row].steps.length - 1), node: null });
+  }
+
+  announce(phase) {
+    if (phase === 'waiting') this.bringIntoView();
+    this.set(phase === 'waiting' ? { phase, error: '' } : { phase });
+  }
+
+  // On a phone the stage lies below the controls.
+  bringIntoView() {
+    const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+    const hidden = this.root.getBoundingClientRect().top > window.innerHeight - 100;
+    if (hidden) this.root.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
+  }
+
+  // The server is done with a run. If its end never came here (cancelled, connection lost), what is shown stays.
+  close() {
+    this.context.drained().then(() => {
+      if (this.state.phase === 'running') failRun(this.state.run);
+      this.touch('finish');
+      this.set({ phase: 'idle' });
+    });
+  }
+
+  pressKey(event) {
+    const target = stepOfKey(event, this.state.step, this.root);
+    if (target === undefined || !this.row) return;
+    event.preventDefault();
+    this.set({ playing: false });
+    this.choose({ step: target });
+  }
+}

@@ -1,0 +1,58 @@
+// The step in text: what was drafted, level by level, and what was committed. Every node is a button,
+// so this is also the way to the tree for a keyboard and a screen reader.
+
+import { EXTRA_NODE, h, spellPiece, tokenChip } from './dom.js';
+
+export function makeDrafted(stage) {
+  const { palette } = stage.context.props.figures;
+  const sentence = h('p', { class: 'narration' });
+  const levels = h('div', { class: 'levels', tabindex: '0', role: 'group', 'aria-label': 'Drafted tokens by level', onclick: (event) => chooseAt(event.target) });
+  const element = h('section', { class: 'drafted', 'aria-label': 'This step', hidden: '' }, sentence, levels);
+
+  function update(state, changed) {
+    const { frame } = stage;
+    element.hidden = !frame;
+    if (!frame) return;
+    // While a run streams past, reading every step aloud would help nobody.
+    sentence.setAttribute('aria-live', state.follow && state.phase === 'running' ? 'off' : 'polite');
+    if (['run', 'row', 'step', 'steps'].some((name) => changed.has(name)) && sentence.frame !== frame) show(frame);
+    levels.querySelectorAll('button').forEach((chip) =>
+      chip.setAttribute('aria-pressed', String(Number(chip.dataset.node) === state.node)));
+  }
+
+  function show(frame) {
+    sentence.frame = frame;
+    sentence.textContent = frame.sentence;
+    const { nodes, committed } = frame.step;
+    const depth = Math.max(...nodes.map((node) => node.depth));
+    const rows = Array.from({ length: depth + 1 }, (_, i) => levelRow(nodes.filter((node) => node.depth === i), i));
+    levels.replaceChildren(...rows, ...committedRow(committed));
+  }
+
+  function levelRow(nodes, depth) {
+    const chips = nodes.map((node) => nodeButton(node, node.status, node.idx));
+    return level(depth === 0 ? 'root' : `+${depth}`, chips);
+  }
+
+  function committedRow(committed) {
+    const own = committed.filter((token) => !['draft', 'unverified'].includes(token.source));
+    const chips = own.map((token) => nodeButton(token, palette.status_of_source[token.source], EXTRA_NODE));
+    return chips.length ? [level('target adds', chips)] : [];
+  }
+
+  function level(name, chips) {
+    return h('div', { class: 'level', role: 'group', 'aria-label': name }, h('span', { class: 'name' }, name), ...chips);
+  }
+
+  function nodeButton(token, status, node) {
+    const name = `${palette.statuses[status].label}: ${spellPiece(token)}`;
+    return tokenChip('button', token, status, palette, { type: 'button', 'aria-label': name, data: { node } });
+  }
+
+  function chooseAt(target) {
+    const chip = target.closest('button');
+    if (chip) stage.choose({ node: Number(chip.dataset.node) });
+  }
+
+  return { element, update };
+}

@@ -1,0 +1,97 @@
+// Where the run comes from, how it stands, its notices, its rows, and saving it.
+
+import { h } from './dom.js';
+
+const ORIGINS = {
+  live: ['LIVE', 'decoded on this server, just now'],
+  recorded: ['RECORDED', 'a recorded run; no model is loaded for it'],
+  loaded: ['LOADED', 'a trace from a file'],
+};
+const METHODS = { plain: 'Plain decoding', lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
+const ENDS = {
+  eos: 'the model ended its answer',
+  length: 'the token budget is used up',
+  stop_text: 'the stop text came up',
+  stopped: 'stopped',
+  context_full: 'the context is full',
+  error: 'ended by an error',
+};
+const PHASES = {
+  waiting: 'Waiting for the model…',
+  running: 'Decoding…',
+  stopping: 'Stopping after this step…',
+};
+
+export function makeHeader(stage) {
+  const badge = h('span', { class: 'badge' });
+  const source = h('span', { class: 'source' });
+  const status = h('span', { class: 'status', role: 'status' });
+  const save = h('button', { type: 'button', class: 'small', onclick: () => saveTrace(stage.state.run) }, 'Save trace');
+  const alert = h('p', { class: 'alert', role: 'alert', hidden: '' });
+  const notices = h('ul', { class: 'notices', 'aria-label': 'Notices' });
+  const rows = h('div', { class: 'rows', role: 'group', 'aria-label': 'Prompts of the batch' });
+  const line = h('div', { class: 'line' }, badge, source, status, save);
+  const welcome = h('p', { class: 'welcome' }, 'Type a prompt and press Run: every step of the decoding shows here.');
+  const element = h('header', { class: 'head' }, line, welcome, alert, notices, rows);
+
+  function update(state, changed) {
+    if (!['run', 'phase', 'error', 'finish', 'row'].some((name) => changed.has(name))) return;
+    const { run } = state;
+    welcome.hidden = Boolean(run) || state.phase !== 'idle';
+    save.hidden = badge.hidden = !run;
+    alert.hidden = !state.error;
+    alert.textContent = state.error;
+    status.textContent = PHASES[state.phase] ?? describeEnd(run, stage.row);
+    status.classList.toggle('busy', state.phase !== 'idle');
+    if (!run) return;
+    [badge.textContent, badge.title] = ORIGINS[run.origin];
+    badge.dataset.origin = run.origin;
+    source.textContent = describeSource(run, stage.row.head);
+    notices.replaceChildren(...noticesOf(stage.row.head).map((text) => h('li', {}, text)));
+    rows.replaceChildren(...(run.rows.length > 1 ? run.rows.map(rowButton) : []));
+  }
+
+  function rowButton(row, i) {
+    const text = row.head.prompt.map((token) => token.piece).join('').trim().slice(-48);
+    const choose = () => stage.choose({ row: i, step: Math.min(stage.state.step, row.steps.length - 1) });
+    return h('button', { type: 'button', class: 'small', 'aria-pressed': String(i === stage.state.row), onclick: choose },
+      `${i + 1}: …${text}`);
+  }
+
+  return { element, update };
+}
+
+function describeSource(run, { method, model, drafter, settings }) {
+  const how = METHODS[method] ?? method;
+  const drafted = drafter ? `, drafts by ${drafter.name}` : '';
+  const sampled = settings.temperature > 0 ? `, temperature ${settings.temperature}, seed ${settings.seed}` : ', greedy';
+  const named = run.name ? `${run.name}: ` : '';
+  return `${named}${how} on ${model.name} (${model.dtype}, ${model.device})${drafted}${sampled}`;
+}
+
+function describeEnd(run, row) {
+  if (!run?.finished) return '';
+  return run.message || `Done: ${ENDS[row.head.finish_reason] ?? row.head.finish_reason}.`;
+}
+
+// What a reader must know before believing the picture.
+function noticesOf({ exact, notices, drafter, divergence }) {
+  const all = [...notices];
+  if (!exact && !all.length) all.push('The acceptance rule of this run is lossy.');
+  if (drafter?.trained === false) all.push(...drafter.notes);
+  if (divergence) all.push(describeDivergence(divergence));
+  return all;
+}
+
+export function describeDivergence({ index, step, piece, expected_piece: expected, gap, prob }) {
+  const where = step === null || step === undefined ? '' : ` (step ${step})`;
+  const odds = prob === null || prob === undefined ? '' : `, to which the target gave ${prob.toPrecision(2)}`;
+  const near = gap === null || gap === undefined ? '' : `; the two best logits are ${gap.toPrecision(2)} apart there`;
+  return `Leaves plain greedy decoding at token ${index + 1}${where}: “${piece}”${odds}, instead of “${expected}”${near}.`;
+}
+
+function saveTrace(run) {
+  const url = URL.createObjectURL(new Blob([run.toJson()], { type: 'application/json' }));
+  h('a', { href: url, download: `specviz-${run.rows[0].head.run_id}.json` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}

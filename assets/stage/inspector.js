@@ -1,0 +1,70 @@
+// One node: why it was taken or not, its numbers, and what draft and target would say after it.
+
+import { EXTRA_NODE, formatProb, h, pieceNodes } from './dom.js';
+
+export function makeInspector(stage) {
+  const { server, props } = stage.context;
+  const { palette } = props.figures;
+  const body = h('div', { class: 'body' });
+  const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
+
+  function update(state, changed) {
+    if (!['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) return;
+    element.hidden = !stage.frame;
+    const key = stage.frame && `${state.run.id} ${state.row} ${state.step} ${state.node}`;
+    if (!stage.frame || body.key === key) return;
+    body.key = key;
+    const subject = findSubject(stage.frame.step, state.node);
+    if (subject) show(stage.frame.step, state.node, subject);
+    else body.replaceChildren(h('p', { class: 'hint' }, 'Choose a token, above or in a chart, to see why it was taken or not.'));
+  }
+
+  function show(step, node, { token, status, isNode }) {
+    const why = h('p', { class: 'why', 'aria-live': 'polite' }, '…');
+    const { glyph, label } = palette.statuses[status];
+    const chip = h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes(token));
+    const title = h('p', { class: 'title' }, chip, isNode ? ` ${label}, node ${node}` : ` ${label}, the target’s own token`);
+    body.replaceChildren(title, why, ...(isNode ? [facts(token), ...tops(token)] : []));
+    explain(step, node, why);
+  }
+
+  async function explain(step, node, why) {
+    try {
+      why.textContent = await server.explain({ step, node });
+    } catch {
+      why.textContent = 'The server could not be asked for the explanation.';
+    }
+  }
+
+  // A node of the draft, or the token that the target added to the step.
+  function findSubject(step, node) {
+    if (node === null) return null;
+    if (node !== EXTRA_NODE) return { token: step.nodes[node], status: step.nodes[node].status, isNode: true };
+    const token = step.committed.at(-1);
+    return token && { token, status: palette.status_of_source[token.source], isNode: false };
+  }
+
+  return { element, update };
+}
+
+function facts(node) {
+  const rows = [
+    ['token id', String(node.token_id)],
+    ['draft probability', formatProb(node.draft_prob)],
+    ['target probability', formatProb(node.target_prob)],
+    ['rank for the target', node.target_rank === null ? 'unknown' : String(node.target_rank + 1)],
+  ];
+  return h('dl', { class: 'facts' }, ...rows.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]));
+}
+
+// The recorded top fives after this node.
+function tops({ next, contemplate_top5: contemplated }) {
+  const lists = [
+    ['draft says next', next?.draft_top5],
+    ['target says next', next?.target_top5],
+    ['contemplate token', contemplated],
+  ].filter(([, entries]) => entries?.length);
+  return lists.map(([name, entries]) => h('div', { class: 'top' }, h('h4', {}, name),
+    h('ol', {}, ...entries.map((entry) => h('li', {}, h('span', { class: 'token' }, ...pieceNodes(entry)),
+      h('meter', { value: entry.prob, min: 0, max: 1, 'aria-hidden': 'true' }), formatProb(entry.prob))))));
+}

@@ -1,0 +1,85 @@
+// The answer as tokens, grouped by step, in the colours of what happened to each.
+
+import { EXTRA_NODE, h, pieceNodes, tokenChip } from './dom.js';
+
+const LEGEND = ['accepted', 'correction', 'bonus', 'unverified', 'plain', 'rejected', 'unreached', 'cut'];
+
+export function makeRibbon(stage) {
+  const { palette } = stage.context.props.figures;
+  const prompt = h('div', { class: 'tokens' });
+  const promptTitle = h('summary', {});
+  const answer = h('div', { class: 'tokens answer', tabindex: '0', role: 'group', 'aria-label': 'Answer, token by token',
+    onclick: (event) => chooseAt(event.target) });
+  const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...LEGEND.map(legendEntry));
+  const element = h('section', { class: 'ribbon', 'aria-label': 'Tokens', hidden: '' },
+    h('details', { class: 'prompt' }, promptTitle, prompt), answer, legend);
+  const groups = [];
+
+  function update(state, changed) {
+    element.hidden = !stage.row;
+    if (!stage.row) return;
+    if (changed.has('run') || changed.has('row')) restart();
+    append(stage.row.steps, state.follow && state.phase === 'running');
+    if (['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) mark(state);
+  }
+
+  function restart() {
+    groups.length = 0;
+    answer.replaceChildren();
+    const tokens = stage.row.head.prompt;
+    promptTitle.textContent = `Prompt as the model reads it, ${tokens.length} tokens`;
+    prompt.replaceChildren(...tokens.map((token) => tokenChip('span', token, 'prompt', palette)));
+  }
+
+  // Only new steps are added: a long answer costs nothing per step.
+  function append(steps, scroll) {
+    if (groups.length === steps.length) return;
+    while (groups.length < steps.length) groups.push(makeGroup(steps[groups.length], groups.length));
+    answer.append(...groups.filter((group) => !group.isConnected));
+    if (scroll) answer.scrollTop = answer.scrollHeight;
+  }
+
+  function makeGroup(frame, index) {
+    const chips = (frame?.step.committed ?? []).map((token) => tokenChip('span', token,
+      palette.status_of_source[token.source], palette, { data: { step: index, node: nodeOf(token) } }));
+    return h('span', { class: 'group', data: { step: index } }, ...chips);
+  }
+
+  function mark({ step, node }) {
+    answer.querySelectorAll('.current, .chosen').forEach((chip) => chip.classList.remove('current', 'chosen'));
+    const group = groups[step];
+    if (!group) return;
+    group.classList.add('current');
+    if (node !== null) group.querySelector(`[data-node="${node}"]`)?.classList.add('chosen');
+    keepInView(answer, group);
+  }
+
+  function chooseAt(target) {
+    const chip = target.closest('[data-step]');
+    if (!chip) return;
+    const { step, node } = chip.dataset;
+    stage.choose({ step: Number(step), node: node === undefined ? null : Number(node) });
+  }
+
+  function legendEntry(status) {
+    const { label } = palette.statuses[status];
+    const sample = h('span', { class: 'token', data: { status, glyph: palette.statuses[status].glyph } },
+      ...pieceNodes({ piece: label }));
+    return h('li', {}, sample);
+  }
+
+  return { element, update };
+}
+
+// What the target added hangs behind a node, but is none of the drafted ones.
+function nodeOf({ source, node }) {
+  return ['draft', 'unverified'].includes(source) && node !== null ? node : EXTRA_NODE;
+}
+
+// Scroll the box, never the page.
+function keepInView(box, element) {
+  const top = element.offsetTop - box.offsetTop;
+  if (top < box.scrollTop) box.scrollTop = top - 8;
+  const bottom = top + element.offsetHeight;
+  if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight + 8;
+}

@@ -1,0 +1,103 @@
+// Moving through the steps: buttons, slider, keyboard, play, follow.
+
+import { h } from './dom.js';
+
+const MS_PER_STEP = 600;
+const SHAPES = {
+  first: 'M2 2h2v12H2zM14 2v12L5 8z',
+  previous: 'M2 8l7-6v4h5v4H9v4z',
+  play: 'M4 2v12l9-6z',
+  pause: 'M3 2h4v12H3zM9 2h4v12H9z',
+  next: 'M14 8L7 2v4H2v4h5v4z',
+  last: 'M2 2v12l9-6zM12 2h2v12h-2z',
+};
+
+function drawIcon(shape) {
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
+  svg.setAttribute('viewBox', '0 0 16 16');
+  svg.setAttribute('aria-hidden', 'true');
+  path.setAttribute('d', shape);
+  svg.append(path);
+  return svg;
+}
+
+// The step that a key leads to; undefined where the key is not ours. Fields keep their own keys, and
+// so does everything outside the stage.
+export function stepOfKey(event, step, root) {
+  const { target } = event;
+  if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return undefined;
+  if (!(target === document.body || root.contains(target)) || target.matches('input, textarea, select')) return undefined;
+  return { ArrowLeft: step - 1, ArrowRight: step + 1, Home: 0, End: Infinity }[event.key];
+}
+
+export function makeTransport(stage) {
+  const button = (label, shape, onclick) =>
+    h('button', { type: 'button', class: 'icon', 'aria-label': label, title: label, onclick }, drawIcon(SHAPES[shape]));
+  const go = (step) => {
+    stage.set({ playing: false });
+    stage.choose({ step });
+  };
+  const first = button('First step', 'first', () => go(0));
+  const previous = button('Previous step', 'previous', () => go(stage.state.step - 1));
+  const play = button('Play', 'play', togglePlay);
+  const next = button('Next step', 'next', () => go(stage.state.step + 1));
+  const last = button('Last step', 'last', () => go(Infinity));
+  const slider = h('input', { type: 'range', min: 0, value: 0, 'aria-label': 'Step', oninput: () => go(slider.valueAsNumber) });
+  const where = h('output', { class: 'where' });
+  const follow = h('button', { type: 'button', class: 'small follow', onclick: toggleFollow }, 'Follow live');
+  const element = h('nav', { class: 'transport', 'aria-label': 'Steps', hidden: '' },
+    h('div', { class: 'buttons' }, first, previous, play, next, last), slider, where, follow);
+  let timer = null;
+
+  function update(state) {
+    const n = stage.row?.steps.length ?? 0;
+    element.hidden = n === 0;
+    if (n === 0) return;
+    slider.max = n - 1;
+    slider.value = state.step;
+    const text = state.step === 0 ? `step 0 (prefill) of ${n - 1}` : `step ${state.step} of ${n - 1}`;
+    where.textContent = text;
+    slider.setAttribute('aria-valuetext', text);
+    first.disabled = previous.disabled = state.step === 0;
+    next.disabled = last.disabled = state.step === n - 1;
+    showPlay(state.playing);
+    follow.hidden = state.phase !== 'running';
+    follow.setAttribute('aria-pressed', String(state.follow));
+    runTimer(state.playing);
+  }
+
+  function showPlay(playing) {
+    const label = playing ? 'Pause' : 'Play';
+    if (play.title === label) return;
+    play.title = label;
+    play.setAttribute('aria-label', label);
+    play.replaceChildren(drawIcon(SHAPES[playing ? 'pause' : 'play']));
+  }
+
+  function togglePlay() {
+    const { playing, step } = stage.state;
+    const atEnd = step === stage.row.steps.length - 1;
+    stage.set({ playing: !playing, follow: false, ...(!playing && atEnd ? { step: 0, node: null } : {}) });
+  }
+
+  function toggleFollow() {
+    const follows = !stage.state.follow;
+    stage.set({ follow: follows, playing: false });
+    if (follows) stage.showNewest(stage.state.run);
+  }
+
+  function runTimer(playing) {
+    if (playing === (timer !== null)) return;
+    clearInterval(timer);
+    timer = playing ? setInterval(advance, MS_PER_STEP) : null;
+  }
+
+  function advance() {
+    const { step, phase } = stage.state;
+    if (step < stage.row.steps.length - 1) stage.set({ step: step + 1, node: null });
+    else if (phase !== 'running') stage.set({ playing: false });
+  }
+
+  return { element, update };
+}

@@ -1,0 +1,132 @@
+"""A live run as a stream of messages for the stage."""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from specviz.decoding.events import Event, Finished, Started, Stepped
+from specviz.errors import SpecVizError
+from specviz.metrics import complete_run, first_departure
+from specviz.trace import FinishReason, RunTrace
+from specviz.ui import packing
+from specviz.ui.backend import Decode
+from specviz.ui.pacing import SECONDS_BETWEEN_MESSAGES, pace
+from specviz.ui.request import RunRequest
+
+logger = logging.getLogger(__name__)
+
+StageValue = dict[str, Any]
+
+UNEXPECTED = "Something went wrong on the server, and the run ended here; the next run is not affected."
+
+
+@dataclass
+class StopSwitch:
+    """One session's wish to stop; the run looks at it after every step."""
+
+    requested: bool = False
+    running: bool = False
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The run was ended from outside the engine, and this is why."""
+
+    reason: FinishReason
+    message: str
+
+
+@dataclass
+class LiveRun:
+    """Keeps what a run has so far, and turns its events into items."""
+
+    runs: list[RunTrace] = field(default_factory=list)
+    pieces: list[list[str]] = field(default_factory=list)
+
+    def make_items(self, events: Iterable[Event | Ended]) -> list[packing.Item]:
+        """Return the items of some events, with the metrics as they are after them."""
+        items: list[packing.Item] = []
+        touched: set[int] = set()
+        for event in events:
+            if isinstance(event, Started):
+                self.runs = [run.model_copy(update={"steps": [], "row": row}) for row, run in enumerate(event.runs)]
+                self.pieces = [[token.piece for token in run.prompt] for run in self.runs]
+                items.append(packing.start_item(self.runs, "live"))
+            elif isinstance(event, Stepped):
+                items.append(self._add_step(event))
+                touched.add(event.row)
+            else:
+                items.append(self._finish(event))
+        return items + [packing.metrics_item(row, self.runs[row]) for row in sorted(touched)]
+
+    def _add_step(self, event: Stepped) -> packing.Item:
+        item = packing.step_item(event.row, event.step, self.pieces[event.row])
+        self.runs[event.row].steps.append(event.step)
+        self.pieces[event.row] += [token.piece for token in event.step.committed]
+        return item
+
+    def _finish(self, event: Finished | Ended) -> packing.Item:
+        if isinstance(event, Finished):
+            self.runs = packing.runs_of(event.trace)
+            return packing.finish_item(self.runs)
+        if not self.runs:
+            return packing.failed_item(event.message)
+        self.runs = [
+            complete_run(run, run.steps, event.reason, divergence=first_departure(run.steps)) for run in self.runs
+        ]
+        return packing.finish_item(self.runs, event.message)
+
+
+def stream_run(
+    decode: Decode,
+    request: RunRequest,
+    switch: StopSwitch,
+    wall_seconds: float,
+    interval: float = SECONDS_BETWEEN_MESSAGES,
+) -> Iterator[StageValue]:
+    """Decode and yield stage values; closing this generator closes the engine's after the step in hand."""
+    run, live = uuid.uuid4().hex, LiveRun()
+    with closing(_guard(decode, request, switch, wall_seconds)) as events:
+        for n, group in enumerate(pace(events, interval)):
+            yield stage_value(run, n, live.make_items(group))
+
+
+def stage_value(run: str, n: int, items: Iterable[packing.Item]) -> StageValue:
+    """Return a value for the stage; `n` makes each one new, since an equal value reaches no watcher."""
+    return {"run": run, "n": n, "items": [packing.pack(item) for item in items]}
+
+
+def _guard(
+    decode: Decode, request: RunRequest, switch: StopSwitch, wall_seconds: float
+) -> Generator[Event | Ended, None, None]:
+    """Yield the engine's events until it ends, fails, is stopped, or takes too long."""
+    deadline = time.monotonic() + wall_seconds
+    switch.running = True
+    try:
+        if switch.requested:
+            yield Ended("stopped", "Stopped before it began.")
+            return
+        with closing(decode(request.prompts, request.settings)) as events:  # type: ignore[type-var]
+            for event in events:
+                yield event
+                if isinstance(event, Finished):
+                    return
+                if switch.requested:
+                    yield Ended("stopped", "Stopped.")
+                    return
+                if time.monotonic() > deadline:
+                    yield Ended("stopped", f"Stopped: a run on this page may take {wall_seconds:g} seconds.")
+                    return
+    except SpecVizError as error:
+        yield Ended("error", str(error))
+    except Exception:
+        logger.exception("a run failed")
+        yield Ended("error", UNEXPECTED)
+    finally:
+        switch.running = False

@@ -1,0 +1,154 @@
+"""The page: controls on the left, the stage on the right, and what happens between them."""
+
+from __future__ import annotations
+
+import html
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from specviz.errors import SpecVizError
+from specviz.ui.backend import Backend, Decode
+from specviz.ui.controls import Controls, build_controls
+from specviz.ui.endpoints import MODEL_QUEUE, add_endpoints
+from specviz.ui.live import StageValue, StopSwitch, stream_run
+from specviz.ui.recorded import file_value, list_recordings, read_trace_file, stream_trace
+from specviz.ui.request import RunRequest, VisitorLimits, make_request
+from specviz.ui.stage import ASSETS, build_stage
+
+INTRODUCTION = """
+# SpecViz
+Speculative decoding, step by step: what was drafted, what the target accepted, and the attention mask that made
+it one pass.
+"""
+
+SECONDS_TO_END = 10.0
+PRIVATE: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+
+
+def build_page(
+    backend: Backend,
+    decode: Decode | None = None,
+    limits: VisitorLimits | None = None,
+    recordings: Path = ASSETS / "traces",
+) -> gr.Blocks:
+    """Build the page over an engine; `decode` replaces its `stream` where that must run elsewhere (ZeroGPU)."""
+    limits, decode = limits or VisitorLimits(), decode or backend.stream
+    traces = list_recordings(recordings)
+    with gr.Blocks(title="SpecViz", fill_width=True, analytics_enabled=False) as page:
+        switch = gr.State(StopSwitch())
+        with gr.Row(equal_height=False):
+            with gr.Column(scale=1, min_width=330, elem_id="controls"):
+                gr.Markdown(INTRODUCTION)
+                controls = build_controls(backend, limits)
+                recording = _build_trace_chooser(traces)
+                upload = gr.UploadButton(
+                    "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
+                )
+            with gr.Column(scale=3, min_width=320):
+                stage = build_stage(_first_value(traces, limits))
+        _connect_run(controls, stage, switch, backend, decode, limits)
+        _connect_traces(recording, upload, stage, traces, limits)
+        add_endpoints(backend, decode, limits)
+    page.queue(max_size=limits.queue, default_concurrency_limit=4)
+    return page
+
+
+def _build_trace_chooser(traces: dict[str, Path]) -> gr.Dropdown:
+    names = list(traces)
+    return gr.Dropdown(
+        names, value=names[0] if names else None, label="Recorded runs", visible=bool(names), elem_id="recording"
+    )
+
+
+def _first_value(traces: dict[str, Path], limits: VisitorLimits) -> dict[str, Any] | None:
+    for name, path in traces.items():
+        return file_value(read_trace_file(path, limits.trace_bytes), name)
+    return None
+
+
+def _connect_run(
+    controls: Controls, stage: gr.HTML, switch: gr.State, backend: Backend, decode: Decode, limits: VisitorLimits
+) -> None:
+    """Run checks at once, outside the model's queue, then decodes in it; Stop ends a run or takes it off the queue."""
+
+    def request_of(values: Sequence[Any]) -> RunRequest:
+        prompts, fields = controls.read(values)
+        return make_request(prompts, fields, backend, limits)
+
+    def check(flag: StopSwitch, *values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        with shown():
+            request_of(values)
+        flag.requested = False
+        return gr.update(interactive=False), gr.update(interactive=True)
+
+    def decode_live(flag: StopSwitch, *values: Any) -> Iterator[StageValue]:
+        yield from stream_run(decode, request_of(values), flag, limits.wall_seconds)
+
+    inputs = [switch, *controls.components]
+    buttons = [controls.run, controls.stop]
+    checked = controls.run.click(check, inputs, buttons, concurrency_limit=None, **PRIVATE)
+    running = checked.success(
+        decode_live,
+        inputs,
+        stage,
+        js=_announce("waiting", len(inputs)),
+        concurrency_limit=1,
+        concurrency_id=MODEL_QUEUE,
+        **PRIVATE,
+    )
+    running.then(_reset_buttons, None, buttons, js=_announce("over"), concurrency_limit=None, **PRIVATE)
+    stopping = controls.stop.click(
+        request_stop, [switch], None, js=_announce("stopping", 1), concurrency_limit=None, **PRIVATE
+    )
+    stopping.then(None, None, None, cancels=[running])
+
+
+def request_stop(flag: StopSwitch) -> None:
+    """Ask a run to end after the step in hand, and wait until it has; one that still waits for its turn has not begun.
+
+    The run is cancelled after this returns: too early, and the page would miss its last steps.
+    """
+    flag.requested = True
+    deadline = time.monotonic() + SECONDS_TO_END
+    while flag.running and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def _reset_buttons() -> tuple[dict[str, Any], dict[str, Any]]:
+    return gr.update(interactive=True), gr.update(interactive=False)
+
+
+def _connect_traces(
+    recording: gr.Dropdown, upload: gr.UploadButton, stage: gr.HTML, traces: dict[str, Path], limits: VisitorLimits
+) -> None:
+    def open_recording(name: str) -> Iterator[StageValue]:
+        with shown():
+            yield from stream_trace(read_trace_file(traces[name], limits.trace_bytes), "recorded", name)
+
+    def open_upload(path: str) -> Iterator[StageValue]:
+        with shown():
+            trace = read_trace_file(Path(path), limits.trace_bytes)
+        yield from stream_trace(trace, "loaded", Path(path).name)
+
+    recording.input(open_recording, recording, stage, **PRIVATE)
+    upload.upload(open_upload, upload, stage, **PRIVATE)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """Show a user's mistake on the page, literally: gradio takes the text of an error for HTML."""
+    try:
+        yield
+    except SpecVizError as error:
+        raise gr.Error(html.escape(str(error)), print_exception=False) from None
+
+
+def _announce(what: str, n_inputs: int = 0) -> str:
+    """Return a script that tells the stage what the visitor asked for, before the server answers."""
+    dispatch = f"document.dispatchEvent(new CustomEvent('specviz:{what}'))"
+    return f"(...values) => {{ {dispatch}; return values.slice(0, {n_inputs}); }}"

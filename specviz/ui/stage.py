@@ -1,0 +1,67 @@
+"""The stage: one always-mounted HTML component that shows a run.
+
+Its templates are constant, since a value put into one is evaluated again as a JavaScript template literal:
+model text travels through `value` alone, and the scripts put it on the page with `textContent`. History,
+transport and keyboard live in the scripts, so that scrubbing needs no round trip and works after Stop.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import plotly
+from pydantic import ValidationError
+
+from specviz.figures import EXTRA_NODE, explain_node, explain_token, figure_constants
+from specviz.metrics import METRIC_DEFINITIONS
+from specviz.trace import StepTrace
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+STAGE_SCRIPT = ASSETS / "stage.js"
+STAGE_STYLE = ASSETS / "stage.css"
+PLOTLY_SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+
+TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stage…</p></div>'
+
+# Values that come before the scripts are loaded wait in `early`. A script that cannot be loaded says so.
+BOOTSTRAP = """
+const early = [];
+const context = { element, props, server, deliver: (value) => early.push(value), early };
+watch('value', () => context.deliver(props.value));
+context.fileUrl = (path) =>
+  `${(window.gradio_config?.root ?? '').replace(/[/]$/, '')}${window.gradio_config?.api_prefix ?? ''}/file=${path}`;
+import(context.fileUrl(props.assets.stage))
+  .then((stage) => stage.start(context))
+  .catch((error) => {
+    console.error(error);
+    element.textContent = 'The stage could not be loaded; please reload the page.';
+  });
+"""
+
+
+def build_stage(value: dict[str, Any] | None) -> gr.HTML:
+    """Add the stage to the current page, showing `value` (a recording) from the first paint on."""
+    gr.set_static_paths([STAGE_SCRIPT, ASSETS / "stage", PLOTLY_SCRIPT])
+    return gr.HTML(
+        value,
+        html_template=TEMPLATE,
+        css_template=STAGE_STYLE.read_text(encoding="utf-8"),
+        js_on_load=BOOTSTRAP,
+        apply_default_css=False,
+        elem_id="stage-block",
+        server_functions=[explain],
+        figures=figure_constants(),
+        definitions={name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
+        assets={"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
+    )
+
+
+def explain(request: dict[str, Any]) -> str:
+    """Explain one node of a step in a sentence; the browser sends the step, so that the server keeps nothing."""
+    try:
+        step, node = StepTrace.model_validate(request["step"]), int(request["node"])
+        return explain_token(step.committed[-1]) if node == EXTRA_NODE else explain_node(step, node)
+    except (ValidationError, LookupError, TypeError, ValueError):
+        return ""

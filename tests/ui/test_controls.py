@@ -1,0 +1,73 @@
+"""Controls become settings, and only what a method uses is sent."""
+
+from __future__ import annotations
+
+import gradio as gr
+import pytest
+from fake_engine import FakeEngine
+
+from specviz.settings import RunSettings, make_settings
+from specviz.ui.controls import AUTO, build_controls, fields_of_values, is_used
+from specviz.ui.request import VisitorLimits
+
+ENGINE = FakeEngine(drafter_names=["mine"], methods=["plain", "lookahead", "eagle3", "confu"])
+
+
+@pytest.fixture
+def controls():
+    with gr.Blocks():
+        return build_controls(ENGINE, VisitorLimits())
+
+
+def values_of(controls, **changes):
+    initial = {name: component.value for name, component in controls.settings.items()}
+    return {**initial, **changes}
+
+
+def test_every_setting_has_a_control(controls):
+    missing = set(RunSettings.model_fields) - set(controls.settings)
+    assert missing == {"device", "dtype", "record"}
+
+
+@pytest.mark.parametrize("method", ENGINE.methods)
+def test_untouched_controls_are_valid_settings(controls, method):
+    settings = make_settings(**fields_of_values(values_of(controls, method=method)))
+    assert settings.method == method and settings.k is None and settings.nodes is None
+
+
+@pytest.mark.parametrize("method", ENGINE.methods)
+def test_every_control_does_what_its_label_says(controls, method):
+    """F39: settings that are hidden or foreign are never sent, the others arrive as they were set."""
+    filled = {
+        "k": "2", "threshold": "0.5", "candidates": "1", "rows": "30", "placeholder": "last-token",
+        "slot_attention": "causal", "nodes": "20", "depth": "3", "tree_top_k": "4", "confu_f": "off",
+        "experts": "fixed", "contemplate": "root", "seed": "7", "raw": True, "stop": "END", "drafter": "mine",
+    }  # fmt: skip
+    fields = fields_of_values(values_of(controls, method=method, **filled))
+    settings = make_settings(**fields)
+    for name, value in filled.items():
+        if is_used(name, method, "verified"):
+            assert str(getattr(settings, name)).strip("(),'") == str(value)
+        else:
+            assert name not in fields
+
+
+def test_the_self_consistent_selection_is_greedy_and_has_a_threshold(controls):
+    values = values_of(controls, selection="self-consistent", threshold="0.4", temperature="0.9", candidates="3")
+    settings = make_settings(**fields_of_values(values))
+    assert settings.threshold == 0.4 and settings.temperature == 0 and settings.candidates is None
+
+
+def test_auto_is_not_sent(controls):
+    assert "placeholder" not in fields_of_values(values_of(controls, placeholder=AUTO))
+
+
+def test_prompts_of_a_batch(controls):
+    values = ["first", "", "third", "", *values_of(controls).values()]
+    prompts, fields = controls.read(values)
+    assert prompts == ["first", "third"] and fields["method"] == "lookahead"
+
+
+def test_only_controls_in_use_are_shown_at_first(controls):
+    shown = {name for name, component in controls.settings.items() if component.visible}
+    assert {"k", "selection"} <= shown and not {"threshold", "nodes", "experts"} & shown

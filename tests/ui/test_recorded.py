@@ -1,0 +1,71 @@
+"""Traces from files: read, refused with a sentence, shown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from fake_engine import FakeEngine, make_run
+
+from specviz.errors import SpecVizError
+from specviz.settings import make_settings
+from specviz.trace import save_trace, to_json
+from specviz.ui import packing
+from specviz.ui.recorded import file_value, list_recordings, read_trace_file, stream_trace
+
+LIMIT = 2**22
+
+
+@pytest.fixture
+def trace():
+    return make_run(0, "hello", make_settings(max_new_tokens=20), FakeEngine().info("scripted"))
+
+
+def test_plain_and_gzipped_files(tmp_path, trace):
+    save_trace(trace, tmp_path / "a.json")
+    (tmp_path / "b.json.gz").write_bytes(gzip.compress(to_json(trace).encode()))
+    (tmp_path / "notes.txt").write_text("not a trace")
+    found = list_recordings(tmp_path)
+    assert list(found) == ["a", "b"]
+    assert all(read_trace_file(path, LIMIT) == trace for path in found.values())
+
+
+def test_no_folder_means_no_recordings(tmp_path):
+    assert list_recordings(tmp_path / "nothing") == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "not a SpecViz trace"),
+        (b"hello", "not a SpecViz trace"),
+        (b"[1, 2]", "not a SpecViz trace"),
+        (b'{"a": 1}', "not a SpecViz trace"),
+        (b'{"schema_version": 9}', "update SpecViz"),
+        (b'{"schema_version": 1}', "This trace is damaged"),
+        (b"\x1f\x8b broken gzip", "could not be read"),
+        (gzip.compress(b"[" + b" " * (2 * LIMIT) + b"]"), "longer than"),
+        (b"\xff\xfe\x00", "not a SpecViz trace"),
+        (b"[" * 100000, "not a SpecViz trace"),
+    ],
+)
+def test_other_files_are_refused_with_a_sentence(tmp_path, content, sentence):
+    path = tmp_path / "some.json"
+    path.write_bytes(content)
+    with pytest.raises(SpecVizError, match=sentence):
+        read_trace_file(path, LIMIT)
+
+
+def test_a_trace_is_streamed_in_order(trace):
+    values = list(stream_trace(trace, "loaded", "mine", interval=0.0))
+    items = [packing.unpack(packed) for value in values for packed in value["items"]]
+    assert items[0]["kind"] == "start" and items[0]["origin"] == "loaded" and items[-1]["kind"] == "finish"
+    assert [item["step"]["index"] for item in items if item["kind"] == "step"] == list(range(len(trace.steps)))
+
+
+def test_the_first_paint_points_to_a_file(trace):
+    value = file_value(trace, "first")
+    packed = json.loads(Path(value["file"]["path"]).read_text(encoding="utf-8"))
+    assert packing.unpack(packed[0])["name"] == "first" and value["file"]["meta"]["_type"] == "gradio.FileData"

@@ -21,7 +21,7 @@ from specviz.decoding.record import StepRecorder
 from specviz.decoding.sampling import Sampler
 from specviz.decoding.sequence import Sequence
 from specviz.drafters.base import Drafter
-from specviz.drafters.build import build_drafter, default_settings
+from specviz.drafters.build import WeightShelf, build_drafter, default_settings
 from specviz.drafters.plain import PlainDrafter
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run, first_departure
@@ -58,6 +58,7 @@ class Engine:
         self._drafters = _named(drafters)
         self._device, self._dtype, self._progress = device, dtype, progress
         self._targets: dict[tuple[str, str, str], Target] = {}
+        self._shelf = WeightShelf()
         self._loading = threading.Lock()
 
     @property
@@ -118,7 +119,7 @@ class Engine:
         target = self.target(settings.model, settings.device, settings.dtype)
         checkpoint = self._checkpoint(settings, target)
         settings = settings.resolved(default_settings(settings, checkpoint is not None))
-        drafter = build_drafter(target, settings, checkpoint)
+        drafter = build_drafter(target, settings, checkpoint, self._shelf)
         encode = target.tokenizer.encode if settings.raw else target.tokenizer.encode_chat
         return _Job(target, drafter, settings, [_checked(encode(prompt), target) for prompt in prompts])
 

@@ -75,6 +75,7 @@ def _part(
         mask=hidden.mask[batch_row, 0],
         n_soft=n_soft,
         n_padding=rows.n_rows - layout.n_rows,
+        routing=tuple(routing.batch_row(batch_row) for routing in hidden.routing),
     )
 
 

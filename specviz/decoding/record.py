@@ -13,12 +13,12 @@ from torch import Tensor
 from specviz.decoding.record_full import fill_full_record
 from specviz.decoding.record_mask import record_mask
 from specviz.decoding.sampling import Sampler
+from specviz.decoding.statuses import node_statuses
 from specviz.decoding.tree import DraftTree
 from specviz.decoding.turn import Turn
-from specviz.decoding.verification import Verdict
 from specviz.target.model import Target
 from specviz.text import TextCodec, partial_bytes, piece_of
-from specviz.trace import KvTrace, LateVerdict, NodeTrace, Source, Status, StepTimes, StepTrace, TokenTrace
+from specviz.trace import KvTrace, LateVerdict, NodeTrace, Source, StepTimes, StepTrace, TokenTrace
 
 
 class StepRecorder:
@@ -146,23 +146,6 @@ class StepRecorder:
         if self._plain or turn.index == 0:
             return "target"
         return "correction" if turn.verdict.is_correction else "bonus"
-
-
-def node_statuses(tree: DraftTree, verdict: Verdict, n_committed: int) -> list[Status]:
-    """Return each node's status; `n_committed` counts the step's tokens that the cut left.
-
-    A child was judged if the token after its parent was committed: then the parent was reached and
-    the answer went on behind it.
-    """
-    place = {node: i for i, node in enumerate(verdict.accepted)}
-    judged_parents = {0} | {node for node, i in place.items() if i + 1 < n_committed}
-    statuses: list[Status] = ["root"]
-    for node in range(1, len(tree)):
-        if node in place:
-            statuses.append("accepted" if place[node] < n_committed else "cut")
-        else:
-            statuses.append("rejected" if tree.parents[node] in judged_parents else "unreached")
-    return statuses
 
 
 def target_view(tree: DraftTree, logits: Tensor, sampler: Sampler) -> list[tuple[float, int, int]]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from specviz.decoding.record_shadow import shadow_nodes
 from specviz.decoding.sampling import Sampler
 from specviz.decoding.turn import Turn
 from specviz.target.model import Target
 from specviz.text import TextCodec, piece_of
-from specviz.trace import CandidateTrace, MissReason, MissTrace, NextTrace, StepTrace, TopToken
+from specviz.trace import CandidateTrace, MissReason, MissTrace, NextTrace, RoutingTrace, StepTrace, TopToken
 
 N_CANDIDATES = 64  # of the unsent drafts, the best are listed
 
@@ -30,6 +31,9 @@ def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampl
     extra_committed = turn.cut.n_tokens > len(turn.verdict.accepted)
     if extra_committed and not turn.unverified and turn.proposal.evidence.log_probs:
         step.nodes[last].miss = _miss(turn, last)
+    step.routing.extend(_target_routing(turn, reached))
+    if turn.proposal.evidence.shadow is not None:
+        step.shadow = shadow_nodes(turn, turn.proposal.evidence.shadow(), codec)
     if turn.layout.kind == "contemplate":
         rows = turn.last[turn.layout.n_real : turn.layout.n_rows]
         _fill_contemplate(step, target.logits(rows), turn, codec)
@@ -100,6 +104,26 @@ def _unsent(turn: Turn, codec: TextCodec) -> list[CandidateTrace]:
         )
         for token in best
     ]
+
+
+def _target_routing(turn: Turn, reached: list[int]) -> list[RoutingTrace]:
+    """Return what the target's own routers decided at the reached nodes, layer by layer."""
+    traces = []
+    for routing in turn.routing:
+        rows = [turn.layout.node_row(node) for node in reached]
+        columns = (routing.logits[rows].float().softmax(dim=-1), routing.selected[rows], routing.weights[rows])
+        for node, *values in zip(reached, *(column.tolist() for column in columns), strict=True):
+            probabilities, selected, weights = values
+            traces.append(
+                RoutingTrace(
+                    site=f"target.{routing.layer}",
+                    node=node,
+                    probabilities=probabilities,
+                    selected=selected,
+                    weights=weights,
+                )
+            )
+    return traces
 
 
 def _fill_contemplate(step: StepTrace, logits: Tensor, turn: Turn, codec: TextCodec) -> None:

@@ -6,7 +6,7 @@ Letters: R rows, C columns, T nodes, J judged rows, V vocabulary, H hidden.
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -14,6 +14,7 @@ from specviz.decoding.layout import RowLayout
 from specviz.decoding.limits import Cut
 from specviz.decoding.verification import Verdict
 from specviz.drafters.base import PassResult, Proposal, UnverifiedToken
+from specviz.target.experts import LayerRouting
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,8 @@ class PassPart:
     """What was run for a sequence.
 
     `last` (R, H), `features` (R, 3H) or None, `mask` (R, C) in physical columns; rows of padding
-    follow the layout's own. `prefix_ids` are all tokens committed before the pass.
+    follow the layout's own. `prefix_ids` are all tokens committed before the pass; `routing` is what
+    a target with experts decided, layer by layer.
     """
 
     index: int
@@ -33,6 +35,7 @@ class PassPart:
     mask: Tensor
     n_soft: int
     n_padding: int
+    routing: tuple[LayerRouting, ...] = field(default=(), kw_only=True)
 
     @property
     def n_cached(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ from specviz.drafters.base import Drafter
 from specviz.drafters.checkpoint import load_slot_table
 from specviz.drafters.checkpoint_confu import load_confu, random_confu
 from specviz.drafters.checkpoint_eagle3 import load_eagle3, random_eagle3
-from specviz.drafters.confu import ConfuDrafter, ConfuSwitches
+from specviz.drafters.confu import ConfuDrafter, ConfuParts, ConfuSwitches
 from specviz.drafters.draft_tree import TreeShape
-from specviz.drafters.eagle3 import Eagle3Drafter
+from specviz.drafters.eagle3 import Eagle3Drafter, LoadedHead
 from specviz.drafters.lookahead import LookaheadConfig, LookaheadDrafter, default_lookahead
 from specviz.drafters.plain import PlainDrafter
 from specviz.errors import SpecVizError
@@ -30,17 +31,42 @@ def default_settings(settings: RunSettings, has_table: bool) -> dict[str, Any]:
     return default_lookahead(settings, has_table)
 
 
-def build_drafter(target: Target, settings: RunSettings, checkpoint: Path | None) -> Drafter:
+class WeightShelf:
+    """Heads that were loaded already, so that a second run does not read them again."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, Path | None, int], Any] = {}
+
+    def take(self, method: str, checkpoint: Path | None, target: Target, load: Callable[[], Any]) -> Any:
+        """Return what `load` gives, from an earlier call where there was one."""
+        key = (method, checkpoint, id(target))
+        if key not in self._loaded:
+            self._loaded[key] = (target, load())  # the target is kept, so that its id stays its own
+        return self._loaded[key][1]
+
+
+def build_drafter(
+    target: Target, settings: RunSettings, checkpoint: Path | None, shelf: WeightShelf | None = None
+) -> Drafter:
     """Return the drafter for resolved settings; raise SpecVizError where weights are missing or do not fit."""
+    shelf = shelf or WeightShelf()
     if settings.method == "plain":
         return PlainDrafter()
     if settings.method == "lookahead":
         return _build_lookahead(target, settings, checkpoint)
     if settings.method == "eagle3":
-        head = random_eagle3(target) if checkpoint is None else load_eagle3(checkpoint, target)
+        head = shelf.take("eagle3", checkpoint, target, lambda: _eagle3_weights(checkpoint, target))
         return Eagle3Drafter(target, head, _tree_shape(settings))
-    head, parts = random_confu(target) if checkpoint is None else load_confu(checkpoint, target)
+    head, parts = shelf.take("confu", checkpoint, target, lambda: _confu_weights(checkpoint, target))
     return ConfuDrafter(target, head, parts, _tree_shape(settings), _switches(settings))
+
+
+def _eagle3_weights(checkpoint: Path | None, target: Target) -> LoadedHead:
+    return random_eagle3(target) if checkpoint is None else load_eagle3(checkpoint, target)
+
+
+def _confu_weights(checkpoint: Path | None, target: Target) -> tuple[LoadedHead, ConfuParts]:
+    return random_confu(target) if checkpoint is None else load_confu(checkpoint, target)
 
 
 def _tree_shape(settings: RunSettings) -> TreeShape:

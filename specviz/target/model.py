@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from specviz.target.cache import RowCache, SoftRows
+from specviz.target.experts import LayerRouting, captured_routing, find_routers
 from specviz.target.tokenizer import Tokenizer
 from specviz.trace import ModelInfo
 
@@ -27,12 +28,13 @@ class Hidden:
     `last` is the final normed state (B, R, H); `features` are the residual streams that enter the
     layers a drafter named, concatenated from low to high (B, R, 3H), or None where it named none;
     `mask` (B, 1, R, C) is the mask that the layers used (those with full attention, where a model
-    has layers of both kinds).
+    has layers of both kinds); `routing` holds the decisions of a target with experts, layer by layer.
     """
 
     last: Tensor
     mask: Tensor
     features: Tensor | None = None
+    routing: tuple[LayerRouting, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Target:
         self.windows = _read_windows(self.config)
         self._lock = threading.Lock()  # hooks that capture features belong to one pass at a time
         self._cache_argument = _cache_argument(self.base)
+        self._routers = find_routers(self.base)
         self.eos_ids = _eos_ids(model, tokenizer)
         self.n_layers: int = self.config.num_hidden_layers
         self.n_positions: int = getattr(self.config, "max_position_embeddings", None) or 2**31
@@ -109,7 +112,8 @@ class Target:
         `feature_layers` are the layers whose inputs a drafter wants, ascending; None for none.
         """
         by_layer = self._mask_by_layer(mask, positions, cache)
-        with self._lock, self._captured(feature_layers or ()) as captured:
+        hooked = self._captured(feature_layers or ()), captured_routing(self._routers, embeds.shape[0])
+        with self._lock, hooked[0] as captured, hooked[1] as routing:
             output = self.base(
                 inputs_embeds=embeds,
                 position_ids=positions,
@@ -118,7 +122,8 @@ class Target:
                 **{self._cache_argument: cache},
             )
         joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if captured else None  # (B, R, 3H)
-        return Hidden(output.last_hidden_state, mask if isinstance(by_layer, dict) else by_layer, joined)
+        used = mask if isinstance(by_layer, dict) else by_layer
+        return Hidden(output.last_hidden_state, used, joined, tuple(routing))
 
     @torch.inference_mode()
     def logits(self, last: Tensor) -> Tensor:

@@ -6,13 +6,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from specviz import terminal
 from specviz.decoding.events import Finished, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run
-from specviz.settings import METHODS, RunSettings, make_settings
+from specviz.settings import METHODS, Placeholder, RunSettings, make_settings
 from specviz.trace import BatchTrace, RunTrace, StepTrace, save_trace
 
 if TYPE_CHECKING:
@@ -60,10 +60,11 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     lookahead.add_argument("--k", type=int, help="slots behind a node")
     lookahead.add_argument("--selection", choices=("verified", "self-consistent"))
     lookahead.add_argument("--threshold", type=float, metavar="X")
-    lookahead.add_argument("--placeholder", choices=("prompt-mean", "last-token", "learned"))
+    lookahead.add_argument("--placeholder", choices=get_args(Placeholder))
     lookahead.add_argument("--slot-attention", choices=("diagonal", "causal"))
     lookahead.add_argument("--candidates", type=int, metavar="N", help="candidates for a slot: more than 1 is a tree")
     lookahead.add_argument("--rows", type=int, metavar="N", help="most rows in a pass")
+    lookahead.add_argument("--groups", type=int, metavar="N", help="nodes that carry slots")
     trees = run.add_argument_group("eagle3 and confu")
     trees.add_argument("--nodes", type=int, metavar="T", help="verified nodes, root included")
     trees.add_argument("--depth", type=int, metavar="D", help="deepest drafted level")

@@ -15,11 +15,11 @@ from specviz.errors import SpecVizError
 
 Method = Literal["plain", "lookahead", "eagle3", "confu"]
 Selection = Literal["verified", "self-consistent"]
-Placeholder = Literal["prompt-mean", "last-token", "learned"]
+Placeholder = Literal["vocab-mean", "prompt-mean", "last-token", "learned"]
 SlotAttention = Literal["diagonal", "causal"]
 
 METHODS: tuple[Method, ...] = ("plain", "lookahead", "eagle3", "confu")
-LOOKAHEAD_FIELDS = ("k", "selection", "threshold", "placeholder", "slot_attention", "candidates", "rows")
+LOOKAHEAD_FIELDS = ("k", "selection", "threshold", "placeholder", "slot_attention", "candidates", "rows", "groups")
 TREE_FIELDS = ("nodes", "depth", "tree_top_k")
 CONFU_FIELDS = ("confu_f", "experts", "contemplate")
 FIELDS_OF_METHOD: dict[str, tuple[str, ...]] = {
@@ -56,6 +56,7 @@ class RunSettings(BaseModel):
     slot_attention: SlotAttention | None = None
     candidates: int | None = Field(default=None, ge=1, le=64)
     rows: int | None = Field(default=None, ge=2, le=1024)
+    groups: int | None = Field(default=None, ge=1, le=512)
 
     nodes: int | None = Field(default=None, ge=1, le=256)
     depth: int | None = Field(default=None, ge=1, le=32)

@@ -1,0 +1,67 @@
+"""Lookahead Attention without training: tau and measured speed-up over plain, chain and tree, by k.
+
+`python -m specviz.evaluation.lookahead --questions FILE --out FOLDER` prints the README's table.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from specviz.decoding.engine import Engine
+from specviz.evaluation.lanes import pooled, run_lanes, speedup
+from specviz.evaluation.questions import load_questions, spread_over_categories
+from specviz.settings import RunSettings, make_settings
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--questions", required=True)
+    parser.add_argument("--out", required=True, type=Path)
+    parser.add_argument("--n", type=int, default=60, help="questions, categories taking turns")
+    parser.add_argument("--tokens", type=int, default=128)
+    parser.add_argument("--k", type=int, nargs="+", default=[1, 2, 4, 8, 16])
+    parser.add_argument("--tree-rows", type=int, nargs="+", default=[16, 60])
+    parser.add_argument("--model", default="bundled")
+    parser.add_argument("--dtype", default="auto")
+    chosen = parser.parse_args()
+    engine = Engine([chosen.model], dtype=chosen.dtype)
+    questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
+    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.k, chosen.tree_rows)
+    records = run_lanes(engine, questions, lanes, chosen.out / "lookahead.jsonl")
+    info = engine.info(engine.model_names[0])
+    print(f"{info.name}, {info.dtype} on {info.device}, {len(questions)} questions, {chosen.tokens} tokens, greedy\n")
+    print(table(records, lanes))
+
+
+def build_lanes(model: str, n_tokens: int, ks: list[int], tree_rows: list[int]) -> dict[str, RunSettings]:
+    """Return plain, and for each k the seed's chain and a tree for each row budget that pays for one."""
+    common: dict[str, Any] = {"model": model, "max_new_tokens": n_tokens, "record": "light"}
+    lanes = {"plain": make_settings(method="plain", **common)}
+    for k in ks:
+        lanes[f"chain k={k}"] = make_settings(method="lookahead", k=k, candidates=1, **common)
+        for rows in tree_rows:
+            if rows >= 4 * k:
+                lanes[f"tree k={k} rows={rows}"] = make_settings(method="lookahead", k=k, rows=rows, **common)
+    return lanes
+
+
+def table(records: list[dict[str, Any]], lanes: dict[str, RunSettings]) -> str:
+    """Return the lanes as a Markdown table."""
+    lines = [
+        "| lane | tau | without bonus | accepted | rows a pass | draft ms | verify ms | tokens/s | speed-up |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for lane in lanes:
+        m = pooled(r for r in records if r["lane"] == lane)
+        rate = f"{100 * m['acceptance_rate']:.1f} %" if lane.startswith("chain") else ""
+        lines.append(
+            f"| {lane} | {m['tau']:.2f} | {m['tau_draft']:.2f} | {rate} | {m['rows']:.1f} | {m['draft_ms']:.1f} "
+            f"| {m['verify_ms']:.1f} | {m['tokens_per_second']:.1f} | {speedup(records, lane):.2f} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""The EAGLE-3 head against a second, plain implementation; its alignment, its features and its cache."""
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from specviz.decoding.layout import RowLayout
+from specviz.decoding.masks import MaskBuilder
+from specviz.drafters.base import PassResult
+from specviz.drafters.draft_tree import NodeLogProbs, TreeShape
+from specviz.drafters.eagle3 import Eagle3Drafter, HeadRun, LoadedHead
+from specviz.drafters.eagle3_head import FIRST_COLUMN
+from tests.heads import GuidedDrafter, random_head
+from tests.kit import OracleDrafter, Target, answer_of, plain_answer, run_lane, tiny_target
+
+PROMPT = list(b"the quick brown fox jumps")
+VARIANTS = [
+    {},
+    {"n_kv_heads": 1},
+    {"n_kv_heads": 4},
+    {"norm_before_residual": True},
+    {"norm_before_fc": True},
+    {"fc_norm": True},
+    {"norm_output": True},
+    {"attention_bias": True},
+    {"qk_norm": True},
+    {"own_embedding": True, "hidden_size": 48, "head_dim": 12},
+]
+
+
+@pytest.fixture(scope="module")
+def target() -> Target:
+    return tiny_target()
+
+
+def norm(weight: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+    return states / (states.pow(2).mean(-1, keepdim=True) + 1e-6).sqrt() * weight
+
+
+def turn(states: torch.Tensor, theta: float = 5000.0) -> torch.Tensor:
+    """Rotate (R, heads, D) at positions 0 to R - 1."""
+    width = states.shape[-1]
+    angles = torch.arange(len(states))[:, None] / theta ** (torch.arange(0, width, 2) / width)  # (R, D / 2)
+    cos, sin = (table.repeat(1, 2)[:, None] for table in (angles.cos(), angles.sin()))
+    return states * cos + torch.cat([-states[..., width // 2 :], states[..., : width // 2]], -1) * sin
+
+
+class PlainHead:
+    """EAGLE-3's layer as a causal transformer over whole sequences, written from the description of it."""
+
+    def __init__(self, loaded: LoadedHead, target: Target) -> None:
+        self.w, self.config = loaded.head.state_dict(), loaded.head.config
+        self.embeddings = self.w.get("embed_tokens.weight", target.model.get_input_embeddings().weight)
+
+    def fuse(self, features: torch.Tensor) -> torch.Tensor:
+        if self.config.norm_before_fc:
+            features = norm(self.w["input_norm.weight"], features)
+        if self.config.fc_norm:
+            parts = features.chunk(3, -1)
+            features = torch.cat([norm(self.w[f"fc_norm.{i}.weight"], part) for i, part in enumerate(parts)], -1)
+        return features @ self.w["fc.weight"].T
+
+    def layer(self, token_ids: list[int], states: torch.Tensor) -> torch.Tensor:
+        """Return the outputs (R, H) of rows (embedding of the next token, state)."""
+        w, c = {key.removeprefix("midlayer."): value for key, value in self.w.items()}, self.config
+        normed = norm(w["hidden_norm.weight"], states)
+        rows = torch.cat([norm(w["input_layernorm.weight"], self.embeddings[token_ids]), normed], -1)
+
+        def heads(kind: str) -> torch.Tensor:
+            out = rows @ w[f"self_attn.{kind}_proj.weight"].T + w.get(f"self_attn.{kind}_proj.bias", 0)
+            out = out.view(len(rows), -1, c.head_dim)
+            if c.qk_norm and kind != "v":
+                out = norm(w[f"self_attn.{kind}_norm.weight"], out)
+            return out if kind == "v" else turn(out)
+
+        q, k, v = heads("q"), heads("k"), heads("v")
+        k, v = (x.repeat_interleave(c.n_heads // c.n_kv_heads, dim=1) for x in (k, v))
+        scores = torch.einsum("rhd,chd->hrc", q, k) / c.head_dim**0.5
+        scores = scores.masked_fill(torch.ones(len(rows), len(rows)).triu(1).bool(), float("-inf"))
+        seen = torch.einsum("hrc,chd->rhd", scores.softmax(-1), v).flatten(1)
+        middle = (normed if c.norm_before_residual else states) + seen @ w["self_attn.o_proj.weight"].T
+        x = norm(w["post_attention_layernorm.weight"], middle)
+        gate, up = x @ w["mlp.gate_proj.weight"].T, x @ w["mlp.up_proj.weight"].T
+        return middle + (F.silu(gate) * up) @ w["mlp.down_proj.weight"].T
+
+    def path_log_probs(self, next_ids: list[int], features: torch.Tensor, path: list[int]) -> torch.Tensor:
+        """Return the log-probabilities (N,) after the drafted `path`, growing one row at a time."""
+        states = self.fuse(features)
+        ids = list(next_ids)
+        for token_id in [*path, None]:
+            output = self.layer(ids, states)[-1:]
+            normed = norm(self.w["norm.weight"], output)
+            if token_id is None:
+                return (normed @ self.w["lm_head.weight"].T).log_softmax(-1)[0]
+            states = torch.cat([states, normed if self.config.norm_output else output])
+            ids.append(token_id)
+        raise AssertionError
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=str)
+def test_every_node_equals_its_path_in_a_plain_implementation(target: Target, variant: dict):
+    loaded = random_head(target, **variant)
+    drafter = Eagle3Drafter(target, loaded, TreeShape(nodes=20, depth=4, top_k=3))
+    run = HeadRun(drafter, PROMPT)
+    torch.manual_seed(1)
+    features = torch.randn(len(PROMPT), 3 * target.hidden_size)
+    run._ids, run._news = [*PROMPT, 7], features
+    assert run.absorb(max_depth=99) == 4
+    drafted = run.draft(4)
+    tree, plain = drafted.tree(7), PlainHead(loaded, target)
+    log_probs = NodeLogProbs(drafted)
+    assert len(log_probs) > 5
+    for node in log_probs:
+        path, at = [], node
+        while at > 0:
+            path.insert(0, tree.token_ids[at])
+            at = tree.parents[at]
+        expected = plain.path_log_probs([*PROMPT[1:], 7], features, path)
+        said = log_probs[node][loaded.vocabulary.target_ids]
+        assert torch.allclose(said, expected, atol=1e-4), node
+
+
+def test_features_are_the_inputs_of_the_named_layers(target: Target):
+    """Guards F34: hidden_states[i] of transformers is what enters layer i, before any norm."""
+    ids = torch.tensor([PROMPT])
+    states = target.model(input_ids=ids, output_hidden_states=True, use_cache=False).hidden_states
+    loaded = random_head(target, feature_layers=(1, 4, 7))
+    drafter = GuidedDrafter(target, loaded, OracleDrafter(PROMPT, 1))
+    _, steps = run_lane(target, drafter, PROMPT, 1)
+    run = HeadRun(drafter, PROMPT)
+    layout = RowLayout((-1,), n_pending=len(PROMPT))
+    cache = target.new_cache(1, len(PROMPT))
+    mask = MaskBuilder().build([layout], cache, target.device)
+    hidden = target.forward(target.embed(ids), torch.arange(len(PROMPT))[None], mask, cache, drafter.feature_layers)
+    run.observe(PassResult(layout, hidden.last[0], hidden.features[0], (), tuple(answer_of(steps))))
+    expected = torch.cat([states[layer] for layer in (1, 4, 7)], -1)[0]
+    assert torch.allclose(run._news, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_siblings", [1, 3])
+def test_the_heads_cache_holds_the_verified_rows_alone(target: Target, n_siblings: int):
+    """Guards F19 and F21: after scattered accepts it equals one fresh reading of the text, and never lags."""
+    loaded = random_head(target)
+    plain = plain_answer(target, PROMPT, 40)
+    drafter = GuidedDrafter(target, loaded, OracleDrafter(PROMPT + plain, k=5, m=4, n_siblings=n_siblings))
+    sequence, steps = run_lane(target, drafter, PROMPT, 40)
+    session = drafter.sessions[0]
+    assert sum(len(step.accepted) for step in steps) > 10
+    assert all(held == verified for held, verified in session.lengths[1:])
+
+    cache = session.own.run.cache
+    text = torch.tensor([sequence.token_ids[: cache.length]])
+    states = target.model(input_ids=text, output_hidden_states=True, use_cache=False).hidden_states
+    features = torch.cat([states[layer] for layer in target.feature_layers], -1)[0]
+    fresh = HeadRun(Eagle3Drafter(target, loaded, drafter.shape), sequence.token_ids[: cache.length + 1])
+    fresh._news = features
+    fresh.absorb(99)
+    columns = slice(FIRST_COLUMN, FIRST_COLUMN + cache.length)
+    assert torch.allclose(cache.keys[:, columns], fresh.cache.keys[:, columns], atol=1e-3)
+    assert torch.allclose(cache.values[:, columns], fresh.cache.values[:, columns], atol=1e-3)

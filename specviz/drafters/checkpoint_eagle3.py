@@ -30,7 +30,7 @@ from specviz.drafters.checkpoint_files import (
 )
 from specviz.drafters.draft_vocabulary import DraftVocabulary
 from specviz.drafters.eagle3 import LoadedHead
-from specviz.drafters.eagle3_head import DraftHead, HeadConfig
+from specviz.drafters.eagle3_head import DraftHead, HeadConfig, Rotary
 from specviz.errors import SpecVizError
 from specviz.target.model import Target
 from specviz.trace import DrafterInfo
@@ -64,8 +64,7 @@ def take_head(config: Fields, tensors: dict[str, Tensor], target: Target, name: 
     notes: list[str] = [str(note) for note in config.get("notes", [])]
     head_config = _read_head_config(config, tensors, target, name, notes)
     vocabulary = _take_vocabulary(head_config, tensors, target, name, notes)
-    with torch.device("meta"):
-        head = DraftHead(replace(head_config, draft_vocab_size=vocabulary.n_draft))
+    head = _empty_head(replace(head_config, draft_vocab_size=vocabulary.n_draft), name)
     fill_module(head, tensors, name)
     _pad_embedding(head, target)
     _note_positions(head_config, target, notes)
@@ -122,6 +121,17 @@ def config_fields(loaded: LoadedHead, method: str) -> Fields:
         "source": info.source,
         "notes": info.notes,
     }
+
+
+def _empty_head(config: HeadConfig, name: str) -> DraftHead:
+    """Return a head without weights; a config that no head can be built from becomes a sentence."""
+    try:
+        with torch.device("meta"):
+            head = DraftHead(config)
+        Rotary(config).at(0, 1, torch.zeros(1))
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise SpecVizError(f"No head can be built from the config of the drafter {name!r}: {error}.") from None
+    return head
 
 
 def _use_eagle_names(tensors: dict[str, Tensor], name: str) -> None:
@@ -182,14 +192,14 @@ def _rows_of(tensors: Mapping[str, Tensor], key: str, name: str) -> int:
 
 def _feature_layers(config: Fields, target: Target, name: str, notes: list[str]) -> tuple[int, ...]:
     """Return the layers whose inputs are the features, and note a guess."""
-    nested = (config.get("eagle_config") or {}).get("eagle_aux_hidden_state_layer_ids")
-    if ids := config.get("feature_layers"):
-        layers = tuple(ids)
+    nested = _layer_ids(config.get("eagle_config") or {}, "eagle_aux_hidden_state_layer_ids", name)
+    if ids := _layer_ids(config, "feature_layers", name):
+        layers = ids
     elif nested:
         layers = tuple(layer + 1 for layer in nested)
         notes.append(f"Features are the outputs of the layers {_listed(nested)} that eagle_config names.")
-    elif ids := config.get("eagle_aux_hidden_state_layer_ids"):
-        layers = tuple(ids)
+    elif ids := _layer_ids(config, "eagle_aux_hidden_state_layer_ids", name):
+        layers = ids
     else:
         layers = target.feature_layers
         notes.append(
@@ -202,6 +212,13 @@ def _feature_layers(config: Fields, target: Target, name: str, notes: list[str])
             f"0 to {target.n_layers - 1}, and features go from low to high."
         )
     return layers
+
+
+def _layer_ids(fields: Any, key: str, name: str) -> tuple[int, ...]:
+    ids = fields.get(key) if isinstance(fields, dict) else fields
+    if ids is not None and not (isinstance(ids, list) and all(type(layer) is int for layer in ids)):
+        raise SpecVizError(f"The config of the drafter {name!r} has no usable {key}: {ids!r}.")
+    return tuple(ids or ())
 
 
 def _listed(layers: Any) -> str:
@@ -229,6 +246,11 @@ def _check_fit(config: HeadConfig, target: Target, name: str) -> None:
         raise SpecVizError(
             f"The drafter {name!r} lacks the tensor embed_tokens.weight, which it needs because its hidden size "
             f"{config.hidden_size} is not the target's {config.target_hidden_size}."
+        )
+    if config.n_heads % config.n_kv_heads:
+        raise SpecVizError(
+            f"The drafter {name!r} has {config.n_heads} attention heads, which its {config.n_kv_heads} key/value heads "
+            "cannot share evenly."
         )
     if abs(config.vocab_size - target.vocab_size) > PADDING:
         raise SpecVizError(

@@ -86,7 +86,7 @@ def default_lookahead(settings: RunSettings, has_table: bool) -> dict[str, Any]:
         "slot_attention": "causal" if has_table else "diagonal",
         "candidates": candidates,
         "rows": rows,
-        "groups": k + 1 if candidates == 1 else max(1, rows // (4 * k)),
+        "groups": k + 1 if candidates == 1 else rows // 2 if k == 1 else max(2, rows // 10),
     }
 
 
@@ -139,7 +139,7 @@ class LookaheadSession:
         tree, evidence = DraftTree((root_id,)), DraftEvidence()
         if self._slot_log_probs is not None and self._config.selection == "verified":
             tree, evidence = self._draft(root_id, self._slot_log_probs, max_depth)
-        carriers = likeliest_ends(tree, self._config.groups)
+        carriers = None if self._config.groups >= len(tree) else tuple(range(self._config.groups))
         added = AddedRows("lookahead", self._embeds(tree, carriers), self._config.causal_slots, carriers)
         return Proposal(tree, added, evidence)
 
@@ -162,7 +162,7 @@ class LookaheadSession:
             for embed in self._target.embed(list(result.committed)):
                 self._mean = self._mean + MEAN_RATE * (embed - self._mean)
         if self._config.selection == "verified":
-            slots = result.group(result.last, result.last_node)
+            slots = nearest_slots(result)
             self._slot_log_probs = None if slots is None else self._target.logits(slots).log_softmax(dim=-1)
 
     def _embeds(self, tree: DraftTree, carriers: tuple[int, ...] | None) -> Tensor:
@@ -230,18 +230,15 @@ def slot_tree(
     return tree, (*(drafted for _, _, drafted in sorted(frontier)), *below)
 
 
-def likeliest_ends(tree: DraftTree, n_groups: int) -> tuple[int, ...] | None:
-    """Return the nodes where the acceptance most probably ends, `n_groups` of them in order; None for all.
+def nearest_slots(result: PassResult) -> Tensor | None:
+    """Return the final states (K', H) of the slots that predict what follows the last accepted node, or None.
 
-    By the draft's own word a walk reaches a node with the probability of its path and ends there unless
-    it goes on to a child. A walk that ends at a node without slots leaves the next pass without a tree,
-    so under a row budget this is where slots pay.
+    Where that node carries no slots, those of its nearest accepted ancestor serve: o steps further up, the
+    first o of them point at tokens that are known by now, and the others keep their places.
     """
-    if n_groups >= len(tree):
-        return None
-    reached = [math.exp(score) for score in tree.scores]
-    ends = list(reached)
-    for node in range(1, len(tree)):
-        ends[tree.parents[node]] -= reached[node]
-    best = sorted(range(len(tree)), key=lambda node: (-ends[node], node))[:n_groups]
-    return tuple(sorted(best))
+    path = (0, *result.accepted)
+    for distance, node in enumerate(reversed(path)):
+        slots = result.group(result.last, node)
+        if slots is not None:
+            return slots[distance:] if distance < len(slots) else None
+    return None

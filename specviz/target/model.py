@@ -60,7 +60,7 @@ class Target:
         self.config = model.config.get_text_config()
         self.windows = _read_windows(self.config)
         self._lock = threading.Lock()  # hooks that capture features belong to one pass at a time
-        self._cache_argument = _cache_argument(self.base)
+        self.cache_argument = _cache_argument(self.base)
         self._routers = find_routers(self.base)
         self.eos_ids = _eos_ids(model, tokenizer)
         self.n_layers: int = self.config.num_hidden_layers
@@ -119,7 +119,7 @@ class Target:
                 position_ids=positions,
                 attention_mask=by_layer,
                 use_cache=cache is not None,
-                **{self._cache_argument: cache},
+                **{self.cache_argument: cache},
             )
         joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if captured else None  # (B, R, 3H)
         used = mask if isinstance(by_layer, dict) else by_layer

@@ -16,6 +16,12 @@ import { makeRibbon } from './stage/ribbon.js';
 import { failRun, Run } from './stage/run.js';
 import { makeTransport, stepOfKey } from './stage/transport.js';
 
+// Rules for what lies around the stage; the style sheet of a component reaches only inside it.
+const PAGE_RULES = `
+  .html-container:has(> * > .stage) { padding: 0; }
+  @media (max-width: 40rem) { .gradio-container .app { padding: 0.5rem; } }
+`;
+
 export function start(context) {
   const stage = new Stage(context);
   openInbox(context, (item, message) => stage.receive(item, message));
@@ -34,7 +40,7 @@ class Stage {
     this.changed = new Set(Object.keys(this.state));
     this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeDrafted, makeInspector, makeCharts]
       .map((make) => make(this));
-    const style = h('style', {}, paletteStyle(context.props.figures.palette));
+    const style = h('style', {}, PAGE_RULES + paletteStyle(context.props.figures.palette));
     this.root.replaceChildren(style, ...this.views.map((view) => view.element));
     this.scheduled = false;
     this.draw();
@@ -70,6 +76,7 @@ class Stage {
     const changed = this.changed;
     this.changed = new Set();
     for (const view of this.views) view.update(this.state, changed);
+    Object.assign(this.root.dataset, { phase: this.state.phase, run: this.state.run?.id ?? '' });
   }
 
   // A person chose a step, or a node of it: following ends unless it is the newest one.
@@ -86,15 +93,26 @@ class Stage {
     if (!run || run.id !== message.run) return undefined;
     run.apply(item);
     this.touch(item.kind === 'step' ? 'steps' : item.kind);
-    if (item.kind === 'finish') this.set({ phase: 'idle', error: run.failed ? run.message : '' });
+    if (item.kind === 'finish') this.end(run);
     if (item.kind === 'step' && item.row === this.state.row && this.state.follow) this.showNewest(run);
     return undefined;
+  }
+
+  end(run) {
+    this.clampStep();
+    this.set({ phase: 'idle', error: run.failed ? run.message : '' });
   }
 
   begin(item, message) {
     const run = new Run(item, message.run);
     const live = item.origin === 'live';
-    this.set({ run, row: 0, step: 0, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'idle' });
+    const step = live ? 0 : 1; // a recording opens on its first speculative step
+    this.set({ run, row: 0, step, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'idle' });
+  }
+
+  // A trace may hold nothing but its prefill.
+  clampStep() {
+    this.set({ step: Math.max(0, Math.min(this.state.step, this.row.steps.length - 1)) });
   }
 
   showNewest(run) {

@@ -122,7 +122,7 @@ export function makeCharts(stage) {
 
 // On a narrow screen a deep tree is scrolled, not squeezed.
 function treeWidth(figure) {
-  return `${90 + 64 * Math.max(...figure.data[NODE_TRACE].x)}px`;
+  return `${90 + 90 * Math.max(...figure.data[NODE_TRACE].x)}px`;
 }
 
 // A mask is as tall as its rows need, within reason.

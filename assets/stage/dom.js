@@ -51,7 +51,7 @@ export function hexOf(bytes) {
 }
 
 function markNode(text, mark, kind) {
-  return h('span', { class: `mark ${kind}${text === '\n' ? ' newline' : ''}`, data: { mark } }, text);
+  return h('span', { class: `mark ${kind}${text === '\n' || text === '\t' ? ' wide' : ''}`, data: { mark } }, text);
 }
 
 function codePointOf(character) {

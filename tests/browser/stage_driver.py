@@ -1,0 +1,71 @@
+"""The page in a visitor's words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+UNTOUCHED = {"k": "", "max_new_tokens": "30", "temperature": "0"}
+
+
+class Visitor:
+    """Drives one tab."""
+
+    def __init__(self, tab: Any) -> None:
+        self.tab = tab
+
+    def ask(self, prompt: str, **fields: str) -> Visitor:
+        """Fill the controls in and press Run."""
+        self.tab.fill("#prompt-0 textarea", prompt)
+        for name, value in {**UNTOUCHED, **fields}.items():
+            if name not in fields and not self.tab.is_visible(f"#{name}"):
+                continue
+            self.tab.locator(f"#{name} input, #{name} textarea").first.fill(value)
+        self.tab.click("#run")
+        return self
+
+    def wait_for_end(self, after: str = "") -> Visitor:
+        """Wait until another run than `after` is on the stage, and at its end."""
+        self.tab.wait_for_selector(f".stage[data-phase=idle]:not([data-run='{after}'])", timeout=40000)
+        return self
+
+    def run(self, prompt: str, **fields: str) -> Visitor:
+        """Run to the end."""
+        before = self.tab.get_attribute(".stage", "data-run") or ""
+        return self.ask(prompt, **fields).wait_for_end(after=before)
+
+    def wait_for_charts(self) -> Visitor:
+        self.tab.wait_for_selector(".plot.mask .main-svg", timeout=30000)
+        self.tab.wait_for_timeout(300)
+        return self
+
+    def expect(self, script: str, value: Any) -> None:
+        """Wait until a script gives a value."""
+        found = None
+        for _ in range(100):
+            found = self.tab.evaluate(script)
+            if found == value:
+                return
+            self.tab.wait_for_timeout(100)
+        assert found == value
+
+    def text(self, selector: str) -> str:
+        return self.tab.inner_text(f".stage {selector}")
+
+    def answer(self) -> str:
+        return self.tab.eval_on_selector(".stage .answer", "box => box.textContent")
+
+    def where(self) -> str:
+        return self.text(".where")
+
+    def statuses(self) -> list[str]:
+        return self.tab.eval_on_selector_all(".stage .answer .token", "all => all.map(chip => chip.dataset.status)")
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Save the trace and return it."""
+        with self.tab.expect_download() as download:
+            self.tab.click("text=Save trace")
+        path = folder / download.value.suggested_filename
+        download.value.save_as(path)
+        return json.loads(path.read_text(encoding="utf-8"))

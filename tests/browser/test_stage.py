@@ -1,0 +1,310 @@
+"""The stage in a real browser: what a visitor sees, presses and saves."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from fake_engine import HOSTILE
+from stage_driver import Visitor
+
+from specviz.figures import mask_figure
+from specviz.trace import RunTrace, from_json
+
+
+@pytest.fixture
+def visitor(shared_tab) -> Visitor:
+    """A visitor of a page that other tests have used: every run must replace the one before."""
+    return Visitor(shared_tab)
+
+
+@pytest.fixture
+def newcomer(open_tab, url) -> Visitor:
+    """A visitor with a fresh tab."""
+    return Visitor(open_tab(url))
+
+
+def test_tokens_stream_in_their_colours(visitor):
+    before = visitor.tab.get_attribute(".stage", "data-run") or ""
+    visitor.ask("slow please", max_new_tokens="24", k="2")
+    visitor.tab.wait_for_selector(".stage[data-phase=running] .answer .token")
+    assert visitor.text(".badge") == "LIVE"
+    first = len(visitor.statuses())
+    visitor.wait_for_end(after=before)
+    statuses = visitor.statuses()
+    assert len(statuses) == 24 and first < 24
+    assert statuses[0] == "plain" and set(statuses[1:]) <= {"accepted", "correction", "bonus"}
+
+
+def test_a_status_has_colour_glyph_and_line(visitor):
+    visitor.run("hello", max_new_tokens="60")
+    look = visitor.tab.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll('.stage .legend .token')].map((chip) => {
+            const style = getComputedStyle(chip);
+            return [chip.dataset.status, [style.backgroundColor, style.textDecorationLine, style.textDecorationStyle,
+                    style.textDecorationThickness, getComputedStyle(chip, '::before').content]];
+        }))"""
+    )
+    assert len({tuple(cues[:1]) for cues in look.values()}) >= 6
+    assert len({tuple(cues[1:]) for cues in look.values()}) == len(look)
+
+
+def test_the_joined_ribbon_is_the_text(visitor, tmp_path):
+    visitor.run("hello", max_new_tokens="80")
+    assert visitor.answer() == visitor.save(tmp_path)["text"]
+    marks = visitor.tab.eval_on_selector_all(".stage .answer .mark", "all => all.map(mark => mark.dataset.mark)")
+    assert {"·", "↵", "⇥"} <= set(marks)
+
+
+def test_parts_of_a_character_are_shown_as_bytes(visitor):
+    visitor.run("bytes", max_new_tokens="6")
+    marks = visitor.tab.eval_on_selector_all(".stage .answer .chip", "all => all.map(mark => mark.dataset.mark)")
+    assert marks == ["F0 9F", "98", "id 5"]
+    assert visitor.answer() == "😀 ok⟨id 509⟩"
+
+
+def test_hostile_text_is_literal(visitor, tmp_path):
+    visitor.run("hostile", max_new_tokens="60").wait_for_charts()
+    for piece in HOSTILE:
+        assert piece in visitor.answer()
+    visitor.tab.locator(".stage .levels button").first.click()
+    visitor.tab.wait_for_timeout(300)
+    assert visitor.tab.evaluate("window.hacked") is None
+    assert visitor.tab.locator(".stage img, .stage script").count() == 0
+    assert visitor.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_300_steps_arrive_whole_and_in_order(visitor, tmp_path):
+    """F42: no step is lost, and the last is there a second after the end."""
+    visitor.run("long", max_new_tokens="900", k="4")
+    trace = visitor.save(tmp_path)
+    assert [step["index"] for step in trace["steps"]] == list(range(len(trace["steps"])))
+    assert len(trace["steps"]) > 250
+    groups = visitor.tab.eval_on_selector_all(
+        ".stage .answer .group", "all => all.map(group => Number(group.dataset.step))"
+    )
+    assert groups == list(range(len(trace["steps"])))
+    assert from_json(json.dumps(trace)).answer
+
+
+def test_slider_buttons_and_keys_move_through_the_steps(visitor):
+    visitor.run("hello", max_new_tokens="40", k="3")
+    last = int(re.search(r"of (\d+)", visitor.where()).group(1))
+    assert visitor.where() == f"step {last} of {last}"
+    visitor.tab.locator(".stage .answer").focus()
+    for key, step in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", last)):
+        visitor.tab.keyboard.press(key)
+        visitor.tab.wait_for_function(f"document.querySelector('.stage .where').textContent.startsWith('step {step} ')")
+    visitor.tab.locator(".stage input[type=range]").fill("2")
+    visitor.tab.wait_for_function("document.querySelector('.stage .where').textContent.startsWith('step 2 ')")
+    visitor.tab.get_by_role("button", name="First step").click()
+    visitor.tab.wait_for_function("document.querySelector('.stage .where').textContent.includes('prefill')")
+    visitor.tab.get_by_role("button", name="Play", exact=True).click()
+    visitor.tab.wait_for_function("document.querySelector('.stage .where').textContent.startsWith('step 2 ')")
+
+
+def test_keys_stay_in_the_fields(visitor):
+    visitor.run("hello", max_new_tokens="20")
+    before = visitor.where()
+    visitor.tab.focus("#prompt-0 textarea")
+    visitor.tab.keyboard.press("Home")
+    visitor.tab.keyboard.press("ArrowLeft")
+    visitor.tab.wait_for_timeout(100)
+    assert visitor.where() == before
+
+
+def test_the_mask_drawn_is_the_mask_of_the_trace(visitor, tmp_path):
+    visitor.run("hello", max_new_tokens="30", k="3").wait_for_charts()
+    trace: RunTrace = from_json(json.dumps(visitor.save(tmp_path)))
+    pieces = [token.piece for token in trace.prompt]
+    visitor.tab.locator(".stage .answer").focus()
+    visitor.tab.keyboard.press("Home")
+    for step in trace.steps[:4]:
+        expected = mask_figure(step, pieces)["data"][1]["z"]
+        visitor.expect("document.querySelector('.plot.mask').data[1].z.map(row => [...row])", expected)
+        pieces += [token.piece for token in step.committed]
+        visitor.tab.keyboard.press("ArrowRight")
+
+
+def test_a_chosen_node_is_explained_and_marked_everywhere(visitor):
+    visitor.run("hello", max_new_tokens="60", k="3").wait_for_charts()
+    visitor.tab.locator(".stage .answer .token[data-status=accepted]").first.click()
+    visitor.tab.wait_for_function("document.querySelector('.stage .why')?.textContent.startsWith('Accepted')")
+    assert visitor.tab.locator(".stage .answer .chosen").count() == 1
+    assert visitor.tab.locator(".stage .levels [aria-pressed=true]").count() == 1
+    assert visitor.tab.locator(".stage .top li").count() == 10
+    visitor.tab.wait_for_function(
+        "document.querySelector('.plot.tree').data[4].x.length === 1"
+        " && document.querySelector('.plot.mask').layout.shapes.some((shape) => shape.type === 'rect')"
+    )
+
+
+def test_a_click_in_the_tree_chooses_the_node(visitor):
+    visitor.run("hello", max_new_tokens="40", k="3").wait_for_charts()
+    visitor.tab.locator(".plot.tree .scatterlayer .points path").nth(1).click(force=True)
+    visitor.tab.wait_for_selector(".stage .levels [aria-pressed=true]")
+
+
+def test_metrics_have_definitions(visitor, tmp_path):
+    visitor.run("hello", max_new_tokens="40", k="3")
+    tau = visitor.save(tmp_path)["metrics"]["tau"]
+    assert f"{tau:.2f}" in visitor.text(".cards")
+    visitor.tab.click("text=What these numbers mean")
+    assert "correction or bonus included" in visitor.text(".meanings")
+
+
+def test_stop_ends_the_run_and_keeps_what_there_is(visitor, engine, tmp_path):
+    visitor.ask("slow", max_new_tokens="500")
+    visitor.tab.wait_for_selector(".stage[data-phase=running] .answer .group:nth-child(3)")
+    done, closed = engine.n_steps, engine.closed
+    visitor.tab.click("#stop-run")
+    visitor.tab.wait_for_selector('.stage .status:has-text("Stopped")', timeout=5000)
+    assert engine.n_steps <= done + 2 and engine.closed == closed + 1
+    trace = visitor.save(tmp_path)
+    assert trace["finish_reason"] == "stopped" and trace["text"] == visitor.answer() and len(trace["steps"]) >= 3
+    visitor.run("hello", max_new_tokens="10")
+    assert visitor.answer().startswith("The quick")
+
+
+def test_stop_also_takes_a_waiting_run_off_the_queue(visitor, newcomer):
+    other = newcomer
+    before = visitor.tab.get_attribute(".stage", "data-run") or ""
+    visitor.ask("slow", max_new_tokens="30")
+    visitor.tab.wait_for_selector(".stage[data-phase=running]")
+    other.ask("hello", max_new_tokens="10")
+    other.tab.wait_for_selector(".stage[data-phase=waiting]")
+    other.tab.click("#stop-run")
+    other.tab.wait_for_selector(".stage[data-phase=idle]")
+    visitor.wait_for_end(after=before)
+    assert len(visitor.statuses()) == 30 and other.statuses() == []
+    assert other.run("bytes", max_new_tokens="4").answer().startswith("😀")
+
+
+def test_two_tabs_never_mix(visitor, newcomer):
+    first, second = visitor, newcomer
+    before = first.tab.get_attribute(".stage", "data-run")
+    first.ask("hello one", max_new_tokens="60")
+    second.ask("bytes two", max_new_tokens="12")
+    first.wait_for_end(after=before)
+    second.wait_for_end()
+    assert first.answer().startswith("The quick") and "😀" not in first.answer()
+    assert second.answer().startswith("😀") and "quick" not in second.answer()
+
+
+def test_save_and_load_give_the_same_page(visitor, newcomer, tmp_path):
+    visitor.run("hello experts", max_new_tokens="30", k="2")
+    trace = visitor.save(tmp_path)
+    other = newcomer
+    file = tmp_path / f"specviz-{trace['run_id']}.json"
+    other.tab.set_input_files("input[type=file]", str(file))
+    other.tab.wait_for_selector('.stage .badge:has-text("LOADED")')
+    other.wait_for_end()
+    assert other.answer() == visitor.answer() and other.statuses() == visitor.statuses()
+    again = other.save(tmp_path)
+    assert again == trace
+
+
+@pytest.mark.parametrize(
+    "content", ["hello", '{"schema_version": 9}', '{"schema_version": 1, "prompt": "<img src=x>"}']
+)
+def test_a_file_that_is_no_trace_is_refused(visitor, tmp_path, content):
+    visitor.run("hello", max_new_tokens="10")
+    (tmp_path / "bad.json").write_text(content, encoding="utf-8")
+    visitor.tab.set_input_files("input[type=file]", str(tmp_path / "bad.json"))
+    visitor.tab.wait_for_selector(".toast-body:has-text('trace')")
+    assert visitor.answer().startswith("The quick")
+    visitor.run("bytes", max_new_tokens="4")
+    assert "😀" in visitor.answer()
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"prompt": ""}, "The prompt is empty"),
+        ({"prompt": "a", "k": "99"}, "K should be less than or equal to 32"),
+        ({"prompt": "a", "max_new_tokens": "0"}, "greater than or equal to 1"),
+        ({"prompt": "a", "temperature": "<img src=x onerror=alert(1)>"}, "<img src=x onerror=alert(1)>"),
+    ],
+)
+def test_mistakes_are_told_and_the_next_run_works(visitor, fields, sentence):
+    visitor.ask(**fields)
+    told = "document.querySelector('.toast-body')?.textContent ?? ''"
+    visitor.expect(f"({told}).includes({json.dumps(sentence)})", True)
+    visitor.run("hello", max_new_tokens="10", k="", temperature="0")
+    assert visitor.answer().startswith("The quick")
+
+
+def test_a_refusal_of_the_engine_is_shown_literally(visitor):
+    visitor.ask("refuse")
+    visitor.tab.wait_for_selector(".stage .alert:not([hidden])")
+    assert "<b>scripted</b> reads at most 2048." in visitor.text(".alert")
+
+
+def test_a_failing_run_keeps_its_steps(visitor):
+    visitor.ask("fail", max_new_tokens="200")
+    visitor.tab.wait_for_selector(".stage .alert:not([hidden])")
+    assert "a detail" not in visitor.tab.inner_text("body")
+    assert len(visitor.statuses()) > 3
+
+
+def test_rows_of_a_batch_can_be_switched(newcomer, tmp_path):
+    newcomer.tab.get_by_label("Several prompts, decoded together").check()
+    newcomer.tab.fill("#prompt-1 textarea", "another prompt")
+    newcomer.run("hello", max_new_tokens="30", k="2")
+    rows = newcomer.tab.locator(".stage .rows button")
+    assert rows.count() == 2
+    first = newcomer.statuses()
+    rows.nth(1).click()
+    newcomer.tab.wait_for_function("document.querySelectorAll('.stage .rows button')[1].ariaPressed === 'true'")
+    assert newcomer.statuses() != first
+    assert len(newcomer.save(tmp_path)["batch"]) == 2
+
+
+def test_controls_follow_the_method(newcomer):
+    newcomer.tab.wait_for_selector("#k")
+    assert not newcomer.tab.is_visible("#threshold")
+    newcomer.tab.click("#selection input")
+    newcomer.tab.get_by_role("option", name="self-consistent (lossy)").click()
+    newcomer.tab.wait_for_selector("#threshold")
+    newcomer.run("hello", max_new_tokens="20", k="2", threshold="0.3")
+    assert "lossy" in newcomer.text(".notices") and "unverified" in newcomer.statuses()
+    newcomer.tab.click("#method input")
+    newcomer.tab.get_by_role("option", name="Plain decoding").click()
+    newcomer.tab.wait_for_selector("#k", state="hidden")
+    newcomer.run("hello", max_new_tokens="10")
+    assert set(newcomer.statuses()) == {"plain"}
+
+
+def test_speed_up_is_shown_where_it_was_measured(newcomer):
+    newcomer.tab.click("text=More settings")
+    newcomer.tab.get_by_label("Decode plainly too, to measure the speed-up").check()
+    newcomer.run("hello", max_new_tokens="30")
+    assert "speed-up over plain" in newcomer.text(".cards") and "30 of 30" in newcomer.text(".equality")
+
+
+def test_a_recording_is_there_at_first_paint(open_tab, recorded_url):
+    visitor = Visitor(open_tab(recorded_url))
+    visitor.tab.wait_for_selector(".stage .answer .token", timeout=5000)
+    assert visitor.text(".badge") == "RECORDED" and "a-first" in visitor.text(".source")
+    visitor.wait_for_charts()
+    visitor.tab.wait_for_selector(".pane.routing .main-svg")
+    visitor.tab.click("#recording input")
+    visitor.tab.get_by_role("option", name="b-second").click()
+    visitor.tab.wait_for_selector('.stage .source:has-text("b-second")')
+    visitor.wait_for_end()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_narrow_screens_scroll_in_one_direction(open_tab, url, theme):
+    visitor = Visitor(open_tab(f"{url}?__theme={theme}", 320, 740))
+    visitor.run("hostile experts", max_new_tokens="40").wait_for_charts()
+    for width in (320, 360, 768):
+        visitor.tab.set_viewport_size({"width": width, "height": 740})
+        visitor.tab.wait_for_timeout(300)
+        assert visitor.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        wide = visitor.tab.evaluate(
+            """() => [...document.querySelectorAll('.stage > *')]
+                .filter((box) => box.getBoundingClientRect().right > innerWidth + 1).map((box) => box.className)"""
+        )
+        assert wide == []

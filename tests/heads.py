@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import torch
 
-from specviz.drafters.base import PassResult, Proposal, UnverifiedToken
+from specviz.drafters.base import DraftEvidence, PassResult, Proposal, UnverifiedToken
 from specviz.drafters.checkpoint_confu import start_parts
-from specviz.drafters.confu import ConfuConfig, ConfuDrafter, ConfuParts, ConfuSwitches
+from specviz.drafters.confu import ConfuConfig, ConfuDrafter, ConfuParts, ConfuSession, ConfuSwitches
 from specviz.drafters.draft_tree import TreeShape
 from specviz.drafters.draft_vocabulary import DraftVocabulary
 from specviz.drafters.eagle3 import Eagle3Drafter, Eagle3Session, LoadedHead
@@ -89,23 +89,38 @@ class GuidedDrafter(Eagle3Drafter):
         self.sessions: list[GuidedSession] = []
 
     def begin(self, prompt_ids: Sequence[int]) -> GuidedSession:  # type: ignore[override]
-        self.sessions.append(GuidedSession(self, prompt_ids))
+        self.sessions.append(GuidedSession(super().begin(prompt_ids), self.oracle, prompt_ids))
+        return self.sessions[-1]
+
+
+class GuidedConfuDrafter(ConfuDrafter):
+    """The same for ConFu."""
+
+    def __init__(
+        self, target: Target, loaded: LoadedHead, parts: ConfuParts, oracle: OracleDrafter, switches: ConfuSwitches
+    ) -> None:
+        super().__init__(target, loaded, parts, SHAPE, switches)
+        self.oracle = oracle
+        self.sessions: list[GuidedSession] = []
+
+    def begin(self, prompt_ids: Sequence[int]) -> GuidedSession:  # type: ignore[override]
+        self.sessions.append(GuidedSession(super().begin(prompt_ids), self.oracle, prompt_ids))
         return self.sessions[-1]
 
 
 class GuidedSession:
     """Keeps, for every turn, how many rows the head's cache held and how many tokens the target's did."""
 
-    def __init__(self, drafter: GuidedDrafter, prompt_ids: Sequence[int]) -> None:
-        self.own = Eagle3Session(drafter, prompt_ids)
-        self.guide = drafter.oracle.begin(prompt_ids)
+    def __init__(self, own: Eagle3Session | ConfuSession, oracle: OracleDrafter, prompt_ids: Sequence[int]) -> None:
+        self.own = own
+        self.guide = oracle.begin(prompt_ids)
         self.n_committed = len(prompt_ids)
         self.lengths: list[tuple[int, int]] = []
 
     def propose(self, root_id: int, max_depth: int) -> Proposal:
-        self.own.propose(root_id, max_depth)
+        proposal = self.own.propose(root_id, max_depth)
         self.lengths.append((self.own.run.cache.length, self.n_committed - 1))
-        return self.guide.propose(root_id, max_depth)
+        return replace(proposal, tree=self.guide.propose(root_id, max_depth).tree, evidence=DraftEvidence())
 
     def take_unverified(self, result: PassResult) -> Sequence[UnverifiedToken]:
         return ()

@@ -2,16 +2,16 @@
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import MaskBuilder
 from specviz.drafters.base import PassResult
 from specviz.drafters.draft_tree import NodeLogProbs, TreeShape
-from specviz.drafters.eagle3 import Eagle3Drafter, HeadRun, LoadedHead
+from specviz.drafters.eagle3 import Eagle3Drafter, HeadRun
 from specviz.drafters.eagle3_head import FIRST_COLUMN
 from tests.heads import GuidedDrafter, random_head
 from tests.kit import OracleDrafter, Target, answer_of, plain_answer, run_lane, tiny_target
+from tests.plain_head import PlainHead, path_to
 
 PROMPT = list(b"the quick brown fox jumps")
 VARIANTS = [
@@ -33,70 +33,6 @@ def target() -> Target:
     return tiny_target()
 
 
-def norm(weight: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
-    return states / (states.pow(2).mean(-1, keepdim=True) + 1e-6).sqrt() * weight
-
-
-def turn(states: torch.Tensor, theta: float = 5000.0) -> torch.Tensor:
-    """Rotate (R, heads, D) at positions 0 to R - 1."""
-    width = states.shape[-1]
-    angles = torch.arange(len(states))[:, None] / theta ** (torch.arange(0, width, 2) / width)  # (R, D / 2)
-    cos, sin = (table.repeat(1, 2)[:, None] for table in (angles.cos(), angles.sin()))
-    return states * cos + torch.cat([-states[..., width // 2 :], states[..., : width // 2]], -1) * sin
-
-
-class PlainHead:
-    """EAGLE-3's layer as a causal transformer over whole sequences, written from the description of it."""
-
-    def __init__(self, loaded: LoadedHead, target: Target) -> None:
-        self.w, self.config = loaded.head.state_dict(), loaded.head.config
-        self.embeddings = self.w.get("embed_tokens.weight", target.model.get_input_embeddings().weight)
-
-    def fuse(self, features: torch.Tensor) -> torch.Tensor:
-        if self.config.norm_before_fc:
-            features = norm(self.w["input_norm.weight"], features)
-        if self.config.fc_norm:
-            parts = features.chunk(3, -1)
-            features = torch.cat([norm(self.w[f"fc_norm.{i}.weight"], part) for i, part in enumerate(parts)], -1)
-        return features @ self.w["fc.weight"].T
-
-    def layer(self, token_ids: list[int], states: torch.Tensor) -> torch.Tensor:
-        """Return the outputs (R, H) of rows (embedding of the next token, state)."""
-        w, c = {key.removeprefix("midlayer."): value for key, value in self.w.items()}, self.config
-        normed = norm(w["hidden_norm.weight"], states)
-        rows = torch.cat([norm(w["input_layernorm.weight"], self.embeddings[token_ids]), normed], -1)
-
-        def heads(kind: str) -> torch.Tensor:
-            out = rows @ w[f"self_attn.{kind}_proj.weight"].T + w.get(f"self_attn.{kind}_proj.bias", 0)
-            out = out.view(len(rows), -1, c.head_dim)
-            if c.qk_norm and kind != "v":
-                out = norm(w[f"self_attn.{kind}_norm.weight"], out)
-            return out if kind == "v" else turn(out)
-
-        q, k, v = heads("q"), heads("k"), heads("v")
-        k, v = (x.repeat_interleave(c.n_heads // c.n_kv_heads, dim=1) for x in (k, v))
-        scores = torch.einsum("rhd,chd->hrc", q, k) / c.head_dim**0.5
-        scores = scores.masked_fill(torch.ones(len(rows), len(rows)).triu(1).bool(), float("-inf"))
-        seen = torch.einsum("hrc,chd->rhd", scores.softmax(-1), v).flatten(1)
-        middle = (normed if c.norm_before_residual else states) + seen @ w["self_attn.o_proj.weight"].T
-        x = norm(w["post_attention_layernorm.weight"], middle)
-        gate, up = x @ w["mlp.gate_proj.weight"].T, x @ w["mlp.up_proj.weight"].T
-        return middle + (F.silu(gate) * up) @ w["mlp.down_proj.weight"].T
-
-    def path_log_probs(self, next_ids: list[int], features: torch.Tensor, path: list[int]) -> torch.Tensor:
-        """Return the log-probabilities (N,) after the drafted `path`, growing one row at a time."""
-        states = self.fuse(features)
-        ids = list(next_ids)
-        for token_id in [*path, None]:
-            output = self.layer(ids, states)[-1:]
-            normed = norm(self.w["norm.weight"], output)
-            if token_id is None:
-                return (normed @ self.w["lm_head.weight"].T).log_softmax(-1)[0]
-            states = torch.cat([states, normed if self.config.norm_output else output])
-            ids.append(token_id)
-        raise AssertionError
-
-
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_every_node_equals_its_path_in_a_plain_implementation(target: Target, variant: dict):
     loaded = random_head(target, **variant)
@@ -111,11 +47,7 @@ def test_every_node_equals_its_path_in_a_plain_implementation(target: Target, va
     log_probs = NodeLogProbs(drafted)
     assert len(log_probs) > 5
     for node in log_probs:
-        path, at = [], node
-        while at > 0:
-            path.insert(0, tree.token_ids[at])
-            at = tree.parents[at]
-        expected = plain.path_log_probs([*PROMPT[1:], 7], features, path)
+        expected = plain.path_log_probs([*PROMPT[1:], 7], features, path_to(tree, node))
         said = log_probs[node][loaded.vocabulary.target_ids]
         assert torch.allclose(said, expected, atol=1e-4), node
 

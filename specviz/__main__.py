@@ -117,6 +117,7 @@ def _consume(engine: Engine, prompts: list[str], settings: RunSettings) -> RunTr
     colour = terminal.uses_colour(sys.stdout)
     headers: list[RunTrace] = []
     steps: dict[int, list[StepTrace]] = {}
+    n_shown = 0
     try:
         for event in engine.stream(prompts, settings):
             if isinstance(event, Started):
@@ -125,7 +126,9 @@ def _consume(engine: Engine, prompts: list[str], settings: RunSettings) -> RunTr
             elif isinstance(event, Stepped):
                 steps.setdefault(event.row, []).append(event.step)
                 if len(prompts) == 1:
-                    print(*(terminal.shown_token(t, colour) for t in event.step.committed), sep="", end="", flush=True)
+                    n_new = len(event.text) - n_shown
+                    print(terminal.shown_tokens(event.step.committed, n_new, colour), end="", flush=True)
+                    n_shown = len(event.text)
             elif isinstance(event, Finished):
                 return event.trace
     except KeyboardInterrupt:

@@ -33,11 +33,15 @@ def uses_colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR")
 
 
-def shown_token(token: TokenTrace, colour: bool) -> str:
-    """Return a token's piece with its style; control characters of model text are made visible."""
-    piece = token.piece.translate(CONTROL)
-    style = STYLES.get(token.source) if colour else None
-    return f"{style}{piece}{RESET}" if style and piece else piece
+def shown_tokens(tokens: Iterable[TokenTrace], n_characters: int, colour: bool) -> str:
+    """Return pieces with their styles, up to `n_characters` of their text; control characters are made visible."""
+    shown = ""
+    for token in tokens:
+        piece = token.piece[: max(0, n_characters)].translate(CONTROL)
+        n_characters -= len(token.piece)
+        style = STYLES.get(token.source) if colour else None
+        shown += f"{style}{piece}{RESET}" if style and piece else piece
+    return shown
 
 
 def legend(colour: bool) -> str:

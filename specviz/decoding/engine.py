@@ -208,6 +208,7 @@ class _Lane:
         self._header = job.header(row)
         self._steps: list[StepTrace] = []
         self._n_told = 0
+        self._text = ""
 
     def add(self, step: StepTrace) -> None:
         """Take a step in, and let its late verdicts complete the step before it."""
@@ -221,8 +222,11 @@ class _Lane:
         """Yield the steps whose text can no longer become a stop text."""
         if self.sequence.ending.holds_text and self.sequence.finish_reason is None:
             return
-        for step in self._steps[self._n_told :]:
-            yield Stepped(self.sequence.row, step)
+        untold = self._steps[self._n_told :]
+        n_visible = sum(_n_characters(step) for step in untold) + len(self._text) - self.sequence.text_cut
+        for step in untold:
+            self._text += "".join(token.piece for token in step.committed)
+            yield Stepped(self.sequence.row, step, self._text[:n_visible])
         self._n_told = len(self._steps)
 
     def finished(self) -> RunTrace:
@@ -237,6 +241,10 @@ class _Lane:
             padding=self.sequence.padding,
             divergence=first_departure(self._steps),
         )
+
+
+def _n_characters(step: StepTrace) -> int:
+    return sum(len(token.piece) for token in step.committed)
 
 
 def _stream_batch(job: _Job, lanes: list[_Lane]) -> Iterator[Stepped]:

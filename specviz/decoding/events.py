@@ -16,10 +16,15 @@ class Started:
 
 @dataclass(frozen=True)
 class Stepped:
-    """One step of one batch row. Held back while its text may still become a stop text."""
+    """One step of one batch row, held back while its text may still become a stop text.
+
+    `text` is the row's answer up to this step as it may be shown: cut before a stop text, though the
+    step's own tokens go through the one that completes it.
+    """
 
     row: int
     step: StepTrace
+    text: str = ""
 
 
 @dataclass(frozen=True)

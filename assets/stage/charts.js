@@ -82,7 +82,7 @@ export function makeCharts(stage) {
       box.hidden = !figure;
       if (!figure) return;
       const { data, layout } = joinFrame(figure, figures.frames[currentTheme()][name]);
-      drawn.height = Math.max(name === 'mask' ? maskHeight(figure) : layout.height ?? 0, drawn.run === run ? drawn.height : 0);
+      drawn.height = Math.max(chooseHeight(name, frame.figures), drawn.run === run ? drawn.height : 0);
       drawn.run = run;
       if (name === 'tree') plot.style.minWidth = treeWidth(figure);
       if (drawn.height) layout.height = drawn.height; // grows within a run, so that the page does not jump at every step
@@ -91,6 +91,14 @@ export function makeCharts(stage) {
     }
 
     return { element: box, draw, isBehind };
+  }
+
+  // Side by side, tree and mask are equally tall.
+  function chooseHeight(name, { tree, mask }) {
+    if (name === 'mask') return maskHeight(mask);
+    if (name !== 'tree') return 0;
+    const isBeside = panes[0].element.offsetWidth < 0.75 * element.offsetWidth;
+    return isBeside ? Math.max(tree.layout.height, maskHeight(mask)) : tree.layout.height;
   }
 
   function choose(name, point) {

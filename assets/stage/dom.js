@@ -22,7 +22,8 @@ const STARTS_WITH_COMBINING_MARK = /^\p{M}/u;
 
 // The text of a token as nodes whose textContent is exactly the piece: what makes the invisible visible
 // hangs in data attributes, which the style sheet shows.
-export function pieceNodes({ piece, bytes, token_id: id }) {
+export function pieceNodes({ piece, bytes, token_id: id, removed }) {
+  if (removed) return [...(piece ? pieceNodes({ piece }) : []), markNode('', 'stop text', 'chip')];
   if (piece === '') return [markNode('', bytes ? hexOf(bytes) : `id ${id}`, 'chip')];
   const nodes = STARTS_WITH_COMBINING_MARK.test(piece) ? [markNode('', '◌', 'chip')] : [];
   let plain = '';

@@ -41,7 +41,7 @@ export function makeDrafted(stage) {
   }
 
   function level(name, chips) {
-    return h('div', { class: 'level', role: 'group', 'aria-label': name }, h('span', { class: 'name' }, name), ...chips);
+    return h('div', { class: 'level', role: 'group', 'aria-label': name }, h('span', { class: 'name' }, name), h('div', { class: 'chips' }, ...chips));
   }
 
   function nodeButton(token, status, node) {

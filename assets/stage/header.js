@@ -48,17 +48,31 @@ export function makeHeader(stage) {
     badge.dataset.origin = run.origin;
     source.textContent = describeSource(run, stage.row.head);
     notices.replaceChildren(...noticesOf(stage.row.head).map((text) => h('li', {}, text)));
-    rows.replaceChildren(...(run.rows.length > 1 ? run.rows.map(rowButton) : []));
+    rows.replaceChildren(...(run.rows.length > 1 ? namePrompts(run.rows).map(rowButton) : []));
   }
 
-  function rowButton(row, i) {
-    const text = row.head.prompt.map((token) => token.piece).join('').trim().slice(-48);
-    const choose = () => stage.choose({ row: i, step: Math.min(stage.state.step, row.steps.length - 1) });
-    return h('button', { type: 'button', class: 'small', 'aria-pressed': String(i === stage.state.row), onclick: choose },
-      `${i + 1}: …${text}`);
+  function rowButton(name, i) {
+    const pressed = String(i === stage.state.row);
+    return h('button', { type: 'button', class: 'small', 'aria-pressed': pressed, onclick: () => stage.choose({ row: i }) },
+      `${i + 1}: ${name}`);
   }
 
   return { element, update };
+}
+
+// What tells the prompts of a batch apart: the chat template around them is the same.
+function namePrompts(rows) {
+  const prompts = rows.map((row) => row.head.prompt);
+  const shortest = Math.min(...prompts.map((prompt) => prompt.length));
+  const agree = (at) => prompts.every((prompt) => at(prompt).token_id === at(prompts[0]).token_id);
+  let start = 0;
+  while (start < shortest - 1 && agree((prompt) => prompt[start])) start += 1;
+  let end = 0;
+  while (end < shortest - start - 1 && agree((prompt) => prompt.at(-1 - end))) end += 1;
+  return prompts.map((prompt) => {
+    const text = prompt.slice(start, prompt.length - end).map((token) => token.piece).join('').trim();
+    return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+  });
 }
 
 function describeSource(run, { method, model, drafter, settings }) {

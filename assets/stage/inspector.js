@@ -24,7 +24,7 @@ export function makeInspector(stage) {
     const { glyph, label } = palette.statuses[status];
     const chip = h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes(token));
     const title = h('p', { class: 'title' }, chip, isNode ? ` ${label}, node ${node}` : ` ${label}, the target’s own token`);
-    body.replaceChildren(title, why, ...(isNode ? [facts(token), ...tops(token)] : []));
+    body.replaceChildren(title, why, ...(isNode ? [h('div', { class: 'columns' }, facts(token), ...tops(token))] : []));
     explain(step, node, why);
   }
 
@@ -57,6 +57,10 @@ function facts(node) {
   return h('dl', { class: 'facts' }, ...rows.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]));
 }
 
+function bar(prob) {
+  return h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: `width: ${100 * prob}%` }));
+}
+
 // The recorded top fives after this node.
 function tops({ next, contemplate_top5: contemplated }) {
   const lists = [
@@ -66,5 +70,5 @@ function tops({ next, contemplate_top5: contemplated }) {
   ].filter(([, entries]) => entries?.length);
   return lists.map(([name, entries]) => h('div', { class: 'top' }, h('h4', {}, name),
     h('ol', {}, ...entries.map((entry) => h('li', {}, h('span', { class: 'token' }, ...pieceNodes(entry)),
-      h('meter', { value: entry.prob, min: 0, max: 1, 'aria-hidden': 'true' }), formatProb(entry.prob))))));
+      bar(entry.prob), formatProb(entry.prob))))));
 }

@@ -40,8 +40,8 @@ export function makeRibbon(stage) {
   }
 
   function makeGroup(frame, index) {
-    const chips = (frame?.step.committed ?? []).map((token) => tokenChip('span', token,
-      palette.status_of_source[token.source], palette, { data: { step: index, node: nodeOf(token) } }));
+    const shown = frame ? withoutStopText(frame.step.committed, frame.hidden) : [];
+    const chips = shown.map((token) => tokenChip('span', token, palette.status_of_source[token.source], palette, { data: { step: index, node: nodeOf(token) } }));
     return h('span', { class: 'group', data: { step: index } }, ...chips);
   }
 
@@ -69,6 +69,18 @@ export function makeRibbon(stage) {
   }
 
   return { element, update };
+}
+
+// The last `n` characters complete a stop text: they are committed, but no part of the answer.
+function withoutStopText(tokens, n) {
+  const shown = [];
+  for (const token of tokens.toReversed()) {
+    const characters = Array.from(token.piece);
+    const removed = Math.min(n, characters.length);
+    n -= removed;
+    shown.unshift(removed ? { ...token, piece: characters.slice(0, characters.length - removed).join(''), removed } : token);
+  }
+  return shown;
 }
 
 // What the target added hangs behind a node, but is none of the drafted ones.

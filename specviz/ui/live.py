@@ -66,9 +66,13 @@ class LiveRun:
         return items + [packing.metrics_item(row, self.runs[row]) for row in sorted(touched)]
 
     def _add_step(self, event: Stepped) -> packing.Item:
-        item = packing.step_item(event.row, event.step, self.pieces[event.row])
-        self.runs[event.row].steps.append(event.step)
-        self.pieces[event.row] += [token.piece for token in event.step.committed]
+        run, pieces = self.runs[event.row], self.pieces[event.row]
+        run.steps.append(event.step)
+        own = [token.piece for token in event.step.committed]
+        n_characters = sum(len(piece) for piece in own)
+        n_hidden = sum(len(token.piece) for token in run.answer) - len(event.text)
+        item = packing.step_item(event.row, event.step, pieces, min(n_characters, n_hidden))
+        pieces += own
         return item
 
     def _finish(self, event: Finished | Ended) -> packing.Item:

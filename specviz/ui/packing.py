@@ -54,11 +54,15 @@ def start_item(runs: Sequence[RunTrace], origin: Origin, name: str = "") -> Item
     }
 
 
-def step_item(row: int, step: StepTrace, pieces: Sequence[str]) -> Item:
-    """Describe one step of a row: its record, figures and sentence; `pieces` are those of the text before it."""
+def step_item(row: int, step: StepTrace, pieces: Sequence[str], n_hidden: int = 0) -> Item:
+    """Describe one step of a row: its record, figures and sentence.
+
+    `pieces` are those of the text before it; its last `n_hidden` characters belong to a stop text and are not shown.
+    """
     return {
         "kind": "step",
         "row": row,
+        "hidden": n_hidden,
         "step": step.model_dump(mode="json"),
         "figures": step_figures(step, pieces),
         "sentence": explain_step(step),
@@ -113,9 +117,12 @@ def trace_items(trace: RunTrace | BatchTrace, origin: Origin, name: str = "") ->
     yield start_item(runs, origin, name)
     for run in runs:
         pieces = [token.piece for token in run.prompt]
+        n_left = len(run.text)
         for step in run.steps:
-            yield step_item(run.row, step, pieces)
+            n_characters = sum(len(token.piece) for token in step.committed)
+            yield step_item(run.row, step, pieces, max(0, n_characters - n_left))
             pieces += [token.piece for token in step.committed]
+            n_left = max(0, n_left - n_characters)
         yield {"kind": "metrics", "row": run.row, "values": run.metrics or compute_metrics(run)}
     yield finish_item(runs)
 

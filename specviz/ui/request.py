@@ -16,7 +16,7 @@ class VisitorLimits:
     """What one visitor may take of a shared machine."""
 
     prompts: int = 4
-    prompt_characters: int = 8000
+    prompt_characters: int = 4000
     new_tokens: int = 512
     wall_seconds: float = 120.0
     queue: int = 20

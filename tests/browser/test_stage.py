@@ -64,6 +64,12 @@ def test_parts_of_a_character_are_shown_as_bytes(visitor):
     assert visitor.answer() == "😀 ok⟨id 509⟩"
 
 
+def test_stop_text_is_no_part_of_the_answer(newcomer, tmp_path):
+    newcomer.tab.click("text=More settings")
+    newcomer.run("hello", max_new_tokens="9", k="2", stop="lazy d")
+    assert newcomer.answer() == newcomer.save(tmp_path)["text"] == "The quick brown fox jumps over the "
+
+
 def test_hostile_text_is_literal(visitor, tmp_path):
     visitor.run("hostile", max_new_tokens="60").wait_for_charts()
     for piece in HOSTILE:

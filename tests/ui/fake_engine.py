@@ -97,7 +97,8 @@ class FakeEngine:
         for i in range(max(len(run.steps) for run in runs)):
             for row, run in enumerate(runs):
                 if i < len(run.steps):
-                    yield Stepped(row, run.steps[i])
+                    so_far = "".join(token.piece for step in run.steps[: i + 1] for token in step.committed)
+                    yield Stepped(row, run.steps[i], so_far[: len(run.text)])
             self.n_steps += 1
             time.sleep(delay)
             if "fail" in prompts[0] and i == 5:
@@ -107,6 +108,8 @@ class FakeEngine:
 def make_run(row: int, prompt: str, settings: RunSettings, model: ModelInfo) -> RunTrace:
     """Make the whole trace of one prompt."""
     steps = make_steps(prompt, settings, seed=row)
+    joined = "".join(token.piece for step in steps for token in step.committed)
+    text = joined[: joined.rfind(settings.stop[0])] if settings.stop else joined
     tokens = [TokenTrace(token_id=i, piece=piece, source="prompt") for i, piece in enumerate(prompt.split(" "))]
     run = RunTrace(
         run_id=f"scripted-{row}",
@@ -119,8 +122,9 @@ def make_run(row: int, prompt: str, settings: RunSettings, model: ModelInfo) -> 
         versions={"specviz": "0.1.0", "torch": "none"},
         prompt=tokens,
         steps=steps,
-        text="".join(token.piece for step in steps for token in step.committed),
-        finish_reason="length",
+        text=text,
+        text_cut=len(joined) - len(text),
+        finish_reason="length" if text == joined else "stop_text",
         notices=[] if settings.exact else ["Self-consistent selection is lossy: the text may leave the target's own."],
         row=row,
     )

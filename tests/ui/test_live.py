@@ -107,6 +107,12 @@ def test_a_batch_keeps_its_rows_apart():
         assert indices == list(range(len(indices))) and indices
 
 
+def test_a_stop_text_is_hidden_while_it_streams():
+    items = run(FakeEngine(delay=0), request(stop="jumps", max_new_tokens=5))
+    hidden = sum(item["hidden"] for item in items if item["kind"] == "step")
+    assert hidden == len("jumps") and json.loads(items[-1]["heads"][0])["text"] == "The quick brown fox "
+
+
 def test_metrics_come_with_the_steps_they_count():
     items = run(FakeEngine(delay=0), request())
     last = [item for item in items if item["kind"] == "metrics"][-1]

@@ -52,6 +52,16 @@ def test_trace_items_of_a_batch():
     assert [len(item["heads"]) for item in items if item["kind"] == "start"] == [2]
 
 
+def test_what_a_stop_text_cuts_is_hidden():
+    """F11: the text ends before the stop text, whose tokens are committed."""
+    trace = make_trace(stop="lazy d", max_new_tokens=9, k=2)
+    items = list(packing.trace_items(trace, "loaded"))
+    shown = "".join("".join(token["piece"] for token in item["step"]["committed"])[: -item["hidden"] or None]
+                    for item in items if item["kind"] == "step")  # fmt: skip
+    assert shown == trace.text == "The quick brown fox jumps over the "
+    assert trace.text_cut == len("lazy dog")
+
+
 def test_metrics_are_those_of_metrics_py():
     trace = make_trace()
     values = [item["values"] for item in packing.trace_items(trace, "loaded") if item["kind"] == "metrics"]

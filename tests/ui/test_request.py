@@ -30,7 +30,7 @@ def test_one_prompt_or_several():
         (None, {}, "The prompt is empty"),
         (["a", ""], {}, "The prompt is empty"),
         (["a"] * 5, {}, "at most 4 prompts"),
-        ("a" * 9000, {}, "at most 8000 characters"),
+        ("a" * 9000, {}, "at most 4000 characters"),
         ("a", {"model": "/etc/passwd"}, "There is no model called"),
         ("a", {"method": "eagle3", "drafter": "../x"}, "There is no drafter called"),
         ("a", {"method": "confu"}, "The method confu is not offered here"),

@@ -21,29 +21,32 @@ def main() -> None:
     parser.add_argument("--out", required=True, type=Path)
     parser.add_argument("--n", type=int, default=60, help="questions, categories taking turns")
     parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--k", type=int, nargs="+", default=[1, 2, 4, 8, 16])
-    parser.add_argument("--tree-rows", type=int, nargs="+", default=[16, 60])
+    parser.add_argument("--chains", type=int, nargs="*", default=[1, 2, 4, 8, 16], metavar="K")
+    parser.add_argument("--trees", type=int, nargs="*", default=[1, 2, 4, 8, 16], metavar="K")
+    parser.add_argument("--rows", type=int, nargs="+", default=[60], help="row budgets of the trees")
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--dtype", default="auto")
     chosen = parser.parse_args()
     engine = Engine([chosen.model], dtype=chosen.dtype)
     questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
-    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.k, chosen.tree_rows)
+    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.chains, chosen.trees, chosen.rows)
     records = run_lanes(engine, questions, lanes, chosen.out / "lookahead.jsonl")
     info = engine.info(engine.model_names[0])
     print(f"{info.name}, {info.dtype} on {info.device}, {len(questions)} questions, {chosen.tokens} tokens, greedy\n")
     print(table(records, lanes))
 
 
-def build_lanes(model: str, n_tokens: int, ks: list[int], tree_rows: list[int]) -> dict[str, RunSettings]:
-    """Return plain, and for each k the seed's chain and a tree for each row budget that pays for one."""
+def build_lanes(
+    model: str, n_tokens: int, chains: list[int], trees: list[int], rows: list[int]
+) -> dict[str, RunSettings]:
+    """Return plain, the seed's chain for each k, and for each k a tree for each row budget."""
     common: dict[str, Any] = {"model": model, "max_new_tokens": n_tokens, "record": "light"}
     lanes = {"plain": make_settings(method="plain", **common)}
-    for k in ks:
+    for k in chains:
         lanes[f"chain k={k}"] = make_settings(method="lookahead", k=k, candidates=1, **common)
-        for rows in tree_rows:
-            if rows >= 4 * k:
-                lanes[f"tree k={k} rows={rows}"] = make_settings(method="lookahead", k=k, rows=rows, **common)
+    for k in trees:
+        for n_rows in rows:
+            lanes[f"tree k={k} rows={n_rows}"] = make_settings(method="lookahead", k=k, rows=n_rows, **common)
     return lanes
 
 

@@ -20,7 +20,13 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out"))
     parser.add_argument("--n", type=int, default=40, help="the first questions of the file")
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--k", type=int, nargs="*", default=[1, 2, 4, 8], help="lookahead chains")
+    parser.add_argument(
+        "--k",
+        type=int,
+        nargs="*",
+        default=[1, 2, 4, 8],
+        help="slots of lookahead, its other settings at their defaults",
+    )
     parser.add_argument("--nodes", type=int, nargs="*", default=[], help="trees of eagle3 and confu")
     parser.add_argument("--model", default="bundled")
     chosen = parser.parse_args()
@@ -42,7 +48,7 @@ def build_lanes(model: str, n_tokens: int, ks: list[int], nodes: list[int]) -> d
     """Return plain, lookahead chains by k, and eagle3 and confu trees by node count."""
     common = {"model": model, "max_new_tokens": n_tokens, "record": "light", "dtype": "float32"}
     lanes = {"plain": make_settings(method="plain", **common)}
-    lanes |= {f"lookahead k={k}": make_settings(method="lookahead", k=k, candidates=1, **common) for k in ks}
+    lanes |= {f"lookahead k={k}": make_settings(method="lookahead", k=k, **common) for k in ks}
     for method in ("eagle3", "confu"):
         lanes |= {f"{method} nodes={t}": make_settings(method=method, nodes=t, **common) for t in nodes}
     return lanes

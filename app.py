@@ -50,7 +50,15 @@ def load_models(options: argparse.Namespace) -> None:
         for name in engine.model_names:
             engine.info(name)
     else:
-        threading.Thread(target=engine.info, args=(engine.model_names[0],), daemon=True).start()
+        threading.Thread(target=load_default_model, daemon=True).start()
+
+
+def load_default_model() -> None:
+    """Load the default model; a run that needs it says why where it cannot be loaded."""
+    try:
+        engine.info(engine.model_names[0])
+    except SpecVizError as error:
+        print(error, file=sys.stderr)
 
 
 options = read_arguments(sys.argv[1:] if __name__ == "__main__" else [])

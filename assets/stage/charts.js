@@ -5,6 +5,7 @@ import { h } from './dom.js';
 import { currentTheme } from './palette.js';
 
 const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
+const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
 const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const SELECTION_TRACE = 4;
 const PRINTED = { drawing: 'as drawn', formula: 'as in its formula', runs: 'what runs' };
@@ -96,7 +97,7 @@ export function makeCharts(stage) {
   // Side by side, tree and mask are equally tall.
   function chooseHeight(name, { tree, mask }) {
     if (name === 'mask') return maskHeight(mask);
-    if (name !== 'tree') return 0;
+    if (name === 'routing') return ROUTING_HEIGHT;
     const isBeside = panes[0].element.offsetWidth < 0.75 * element.offsetWidth;
     return isBeside ? Math.max(tree.layout.height, maskHeight(mask)) : tree.layout.height;
   }

@@ -154,7 +154,7 @@ def make_steps(prompt: str, settings: RunSettings, seed: int = 0) -> list[StepTr
     steps: list[StepTrace] = []
     n_done = 0
     while n_done < settings.max_new_tokens:
-        step = _make_step(len(steps), script, n_done, settings, chance, experts="experts" in prompt)
+        step = _make_step(len(steps), script, n_done, settings, chance, prompt)
         keep = settings.max_new_tokens - n_done
         steps.append(step.model_copy(update={"committed": step.committed[:keep]}))
         n_done += len(steps[-1].committed)
@@ -173,16 +173,17 @@ def _make_step(
     n_done: int,
     settings: RunSettings,
     chance: random.Random,
-    experts: bool,
+    prompt: str,
 ) -> StepTrace:
     """One step; `script[n_done:]` is what the target says next."""
+    n_prompt, experts = len(prompt.split(" ")), "experts" in prompt
     drafts = settings.method != "plain" and index > 0
     k = (settings.k or 4) if drafts else 0
     width = settings.candidates or 1
     parents = [-1] + ([parent for depth in range(k) for parent in [_chain_node(depth, width)] * width])
     n_accepted = chance.randint(0, k) if drafts else 0
     nodes = [_make_node(i, parents, script, n_done, n_accepted, width, chance, settings) for i in range(len(parents))]
-    prefix = 12 + n_done
+    prefix = n_prompt + n_done
     rule = MaskRule(
         name="lookahead_diagonal" if drafts else "causal", prefix=prefix - 1, parents=parents, k=k if drafts else 0
     )

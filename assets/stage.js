@@ -40,7 +40,7 @@ class Stage {
     this.changed = new Set(Object.keys(this.state));
     this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeDrafted, makeInspector, makeCharts]
       .map((make) => make(this));
-    const style = h('style', {}, PAGE_RULES + paletteStyle(context.props.figures.palette));
+    const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
     this.root.replaceChildren(style, ...this.views.map((view) => view.element));
     this.scheduled = false;
     this.draw();

@@ -16,8 +16,8 @@ const PANES = [
 ];
 
 export function makeCharts(stage) {
-  const { props, fileUrl } = stage.context;
-  const { figures } = props;
+  const { constants, fileUrl } = stage.context;
+  const { figures } = constants;
   const [tree, mask, routing] = PANES.map(([name, title, hint]) => makePane(name, title, hint));
   const panes = [tree, mask, makePrinted(stage), routing];
   const notice = h('p', { class: 'hint', role: 'status' });
@@ -40,7 +40,7 @@ export function makeCharts(stage) {
     if (plotly) return;
     notice.textContent = 'Loading the charts…';
     plotly = new Promise((resolve, reject) => {
-      const begin = () => document.head.append(h('script', { src: fileUrl(props.assets.plotly), onload: resolve, onerror: reject }));
+      const begin = () => document.head.append(h('script', { src: fileUrl(constants.assets.plotly), onload: resolve, onerror: reject }));
       requestAnimationFrame(() => setTimeout(begin)); // the tokens are painted first
     });
     plotly.then(() => { notice.hidden = true; request(true); })
@@ -142,7 +142,7 @@ function maskHeight(figure) {
 
 // The seed's mask as printed, beside what runs: the same for every step of a run.
 function makePrinted(stage) {
-  const { figures } = stage.context.props;
+  const { figures } = stage.context.constants;
   const plot = h('div', { class: 'plot printed' });
   const reason = h('p', { class: 'hint' });
   const choices = Object.entries(PRINTED).map(([kind, label]) =>

@@ -4,7 +4,7 @@
 import { EXTRA_NODE, h, spellPiece, tokenChip } from './dom.js';
 
 export function makeDrafted(stage) {
-  const { palette } = stage.context.props.figures;
+  const { palette } = stage.context.constants.figures;
   const sentence = h('p', { class: 'narration' });
   const levels = h('div', { class: 'levels', tabindex: '0', role: 'group', 'aria-label': 'Drafted tokens by level', onclick: (event) => chooseAt(event.target) });
   const element = h('section', { class: 'drafted', 'aria-label': 'This step', hidden: '' }, sentence, levels);

@@ -3,8 +3,8 @@
 import { EXTRA_NODE, formatProb, h, pieceNodes } from './dom.js';
 
 export function makeInspector(stage) {
-  const { server, props } = stage.context;
-  const { palette } = props.figures;
+  const { server, constants } = stage.context;
+  const { palette } = constants.figures;
   const body = h('div', { class: 'body' });
   const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
 

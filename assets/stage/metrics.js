@@ -23,7 +23,7 @@ const SHOWN = {
 };
 
 export function makeMetrics(stage) {
-  const { definitions } = stage.context.props;
+  const { definitions } = stage.context.constants;
   const cards = h('dl', { class: 'cards' });
   const equality = h('p', { class: 'equality' });
   const meanings = h('details', { class: 'meanings' }, h('summary', {}, 'What these numbers mean'),

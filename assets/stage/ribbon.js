@@ -5,7 +5,7 @@ import { EXTRA_NODE, h, pieceNodes, tokenChip } from './dom.js';
 const LEGEND = ['accepted', 'correction', 'bonus', 'unverified', 'plain', 'rejected', 'unreached', 'cut'];
 
 export function makeRibbon(stage) {
-  const { palette } = stage.context.props.figures;
+  const { palette } = stage.context.constants.figures;
   const prompt = h('div', { class: 'tokens' });
   const promptTitle = h('summary', {});
   const answer = h('div', { class: 'tokens answer', tabindex: '0', role: 'group', 'aria-label': 'Answer, token by token',
@@ -14,6 +14,7 @@ export function makeRibbon(stage) {
   const element = h('section', { class: 'ribbon', 'aria-label': 'Tokens', hidden: '' },
     h('details', { class: 'prompt' }, promptTitle, prompt), answer, legend);
   const groups = [];
+  let marked = [];
 
   function update(state, changed) {
     element.hidden = !stage.row;
@@ -34,8 +35,9 @@ export function makeRibbon(stage) {
   // Only new steps are added: a long answer costs nothing per step.
   function append(steps, scroll) {
     if (groups.length === steps.length) return;
-    while (groups.length < steps.length) groups.push(makeGroup(steps[groups.length], groups.length));
-    answer.append(...groups.filter((group) => !group.isConnected));
+    const added = Array.from(steps).slice(groups.length).map((frame, i) => makeGroup(frame, groups.length + i));
+    groups.push(...added);
+    answer.append(...added);
     if (scroll) answer.scrollTop = answer.scrollHeight;
   }
 
@@ -45,13 +47,14 @@ export function makeRibbon(stage) {
     return h('span', { class: 'group', data: { step: index } }, ...chips);
   }
 
-  function mark({ step, node }) {
-    answer.querySelectorAll('.current, .chosen').forEach((chip) => chip.classList.remove('current', 'chosen'));
+  function mark({ step, node, follow, phase }) {
+    marked.forEach((chip) => chip.classList.remove('current', 'chosen'));
     const group = groups[step];
-    if (!group) return;
-    group.classList.add('current');
-    if (node !== null) group.querySelector(`[data-node="${node}"]`)?.classList.add('chosen');
-    keepInView(answer, group);
+    const chip = node === null ? null : group?.querySelector(`[data-node="${node}"]`);
+    group?.classList.add('current');
+    chip?.classList.add('chosen');
+    marked = [group, chip].filter(Boolean);
+    if (group && !(follow && phase === 'running')) keepInView(answer, group);
   }
 
   function chooseAt(target) {

@@ -7,6 +7,7 @@ transport and keyboard live in the scripts, so that scrubbing needs no round tri
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,11 @@ TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stageâ€
 # Values that come before the scripts are loaded wait in `early`. A script that cannot be loaded says so.
 BOOTSTRAP = """
 const early = [];
-const context = { element, props, server, deliver: (value) => early.push(value), early };
+const context = { element, props, server, constants: CONSTANTS, deliver: (value) => early.push(value), early };
 watch('value', () => context.deliver(props.value));
 context.fileUrl = (path) =>
   `${(window.gradio_config?.root ?? '').replace(/[/]$/, '')}${window.gradio_config?.api_prefix ?? ''}/file=${path}`;
-import(context.fileUrl(props.assets.stage))
+import(context.fileUrl(context.constants.assets.stage))
   .then((stage) => stage.start(context))
   .catch((error) => {
     console.error(error);
@@ -48,14 +49,20 @@ def build_stage(value: dict[str, Any] | None) -> gr.HTML:
         value,
         html_template=TEMPLATE,
         css_template=STAGE_STYLE.read_text(encoding="utf-8"),
-        js_on_load=BOOTSTRAP,
+        js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(_collect_constants())),
         apply_default_css=False,
         elem_id="stage-block",
         server_functions=[explain],
-        figures=figure_constants(),
-        definitions={name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
-        assets={"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
     )
+
+
+def _collect_constants() -> dict[str, Any]:
+    """Return what the scripts need once. As props of the component they would be compared at every message."""
+    return {
+        "figures": figure_constants(),
+        "definitions": {name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
+        "assets": {"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
+    }
 
 
 def explain(request: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "ui"))
 
 from fake_engine import FakeEngine, make_run
+from stage_driver import serve
 
 from specviz.settings import make_settings
 from specviz.trace import save_trace
@@ -57,12 +58,6 @@ def recorded_url(tmp_path_factory) -> Iterator[str]:
             make_run(0, f"{name} experts", make_settings(max_new_tokens=40, k=k), model), folder / f"{name}.json"
         )
     yield from serve(build_page(FakeEngine(), recordings=folder))
-
-
-def serve(page) -> Iterator[str]:
-    page.launch(prevent_thread_lock=True, quiet=True, run_history=False, server_name="127.0.0.1")
-    yield page.local_url
-    page.close()
 
 
 @pytest.fixture(scope="session")

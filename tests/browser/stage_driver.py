@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 UNTOUCHED = {"k": "", "max_new_tokens": "30", "temperature": "0"}
+
+
+def serve(page: Any) -> Iterator[str]:
+    """Serve a page while the caller waits."""
+    page.launch(prevent_thread_lock=True, quiet=True, run_history=False, server_name="127.0.0.1")
+    yield page.local_url
+    page.close()
 
 
 class Visitor:

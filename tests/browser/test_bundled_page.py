@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from conftest import serve
-from stage_driver import Visitor
+from stage_driver import Visitor, serve
 
 from specviz.trace import RunTrace, from_json
 from specviz.ui import build_page

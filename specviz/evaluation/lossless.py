@@ -28,12 +28,13 @@ def main() -> None:
         help="slots of lookahead, its other settings at their defaults",
     )
     parser.add_argument("--nodes", type=int, nargs="*", default=[], help="trees of eagle3 and confu")
+    parser.add_argument("--batch", type=int, default=8, help="questions decoded together")
     parser.add_argument("--model", default="bundled")
     chosen = parser.parse_args()
     engine = Engine([chosen.model], dtype="float32")
     lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.k, chosen.nodes)
     questions = load_questions(chosen.questions)[: chosen.n]
-    records = run_lanes(engine, questions, lanes, chosen.out / "lossless.jsonl")
+    records = run_lanes(engine, questions, lanes, chosen.out / "lossless.jsonl", chosen.batch)
     answers = {(r["lane"], r["question_id"]): r["token_ids"] for r in records}
     total = 0
     for lane in list(lanes)[1:]:

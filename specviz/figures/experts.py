@@ -14,7 +14,7 @@ from specviz.figures.palette import ACCEPTED_COLOUR, GREY_COLOUR, SKY_COLOUR, UN
 from specviz.trace import RoutingTrace, RunTrace, StepTrace
 
 TARGET_PREFIX = "target."
-SITE_TITLES = {"con": "[con] probability", "f": "[f] probability"}
+SITE_TITLES = {"con": "[con]", "f": "[f]"}
 PROBABILITY_SCALE = [[0.0, "rgba(86,180,233,0.04)"], [0.5, SKY_COLOUR], [1.0, ACCEPTED_COLOUR]]
 
 

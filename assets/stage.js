@@ -107,7 +107,7 @@ class Stage {
     const run = new Run(item, message.run);
     const live = item.origin === 'live';
     const step = live ? 0 : 1; // a recording opens on its first speculative step
-    this.set({ run, row: 0, step, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'idle' });
+    this.set({ run, row: 0, step, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'loading' });
   }
 
   // A trace may hold nothing but its prefill.
@@ -134,7 +134,8 @@ class Stage {
   // The server is done with a run. If its end never came here (cancelled, connection lost), what is shown stays.
   close() {
     this.context.drained().then(() => {
-      if (this.state.phase === 'running') failRun(this.state.run);
+      const { run } = this.state;
+      if (run?.origin === 'live' && !run.finished) failRun(run);
       this.touch('finish');
       this.set({ phase: 'idle' });
     });

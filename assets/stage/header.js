@@ -19,6 +19,7 @@ const ENDS = {
 const PHASES = {
   waiting: 'Waiting for the model…',
   running: 'Decoding…',
+  loading: 'Loading the steps…',
   stopping: 'Stopping after this step…',
 };
 

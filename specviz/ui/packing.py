@@ -123,11 +123,13 @@ def trace_items(trace: RunTrace | BatchTrace, origin: Origin, name: str = "") ->
             yield step_item(run.row, step, pieces, max(0, n_characters - n_left))
             pieces += [token.piece for token in step.committed]
             n_left = max(0, n_left - n_characters)
-        yield {"kind": "metrics", "row": run.row, "values": run.metrics or compute_metrics(run)}
     yield finish_item(runs)
 
 
 def runs_of(trace: RunTrace | BatchTrace) -> list[RunTrace]:
-    """Return the runs of a trace, numbered by row."""
+    """Return the runs of a trace, numbered by row, each with its metrics."""
     runs = trace.batch if isinstance(trace, BatchTrace) else [trace]
-    return [run.model_copy(update={"row": row}) for row, run in enumerate(runs)]
+    return [
+        run.model_copy(update={"row": row, "metrics": run.metrics or compute_metrics(run)})
+        for row, run in enumerate(runs)
+    ]

@@ -243,13 +243,13 @@ def test_mistakes_are_told_and_the_next_run_works(visitor, fields, sentence):
 
 def test_a_refusal_of_the_engine_is_shown_literally(visitor):
     visitor.ask("refuse")
-    visitor.tab.wait_for_selector(".stage .alert:not([hidden])")
+    visitor.tab.wait_for_selector(".stage .alert:has-text('9000 tokens')")
     assert "<b>scripted</b> reads at most 2048." in visitor.text(".alert")
 
 
 def test_a_failing_run_keeps_its_steps(visitor):
-    visitor.ask("fail", max_new_tokens="200")
-    visitor.tab.wait_for_selector(".stage .alert:not([hidden])")
+    visitor.run("fail", max_new_tokens="200")
+    assert "Something went wrong" in visitor.text(".alert")
     assert "a detail" not in visitor.tab.inner_text("body")
     assert len(visitor.statuses()) > 3
 

@@ -14,6 +14,8 @@ from specviz.evaluation.lanes import pooled, run_lanes, speedup
 from specviz.evaluation.questions import load_questions, spread_over_categories
 from specviz.settings import RunSettings, make_settings
 
+TREES = ["2x16", "1x60", "2x60", "4x60", "8x60", "16x60"]
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
@@ -22,31 +24,28 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=60, help="questions, categories taking turns")
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--chains", type=int, nargs="*", default=[1, 2, 4, 8, 16], metavar="K")
-    parser.add_argument("--trees", type=int, nargs="*", default=[1, 2, 4, 8, 16], metavar="K")
-    parser.add_argument("--rows", type=int, nargs="+", default=[60], help="row budgets of the trees")
+    parser.add_argument("--trees", nargs="*", default=TREES, metavar="KxROWS", help="slots and row budget")
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--dtype", default="auto")
     chosen = parser.parse_args()
     engine = Engine([chosen.model], dtype=chosen.dtype)
     questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
-    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.chains, chosen.trees, chosen.rows)
+    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.chains, chosen.trees)
     records = run_lanes(engine, questions, lanes, chosen.out / "lookahead.jsonl")
     info = engine.info(engine.model_names[0])
     print(f"{info.name}, {info.dtype} on {info.device}, {len(questions)} questions, {chosen.tokens} tokens, greedy\n")
     print(table(records, lanes))
 
 
-def build_lanes(
-    model: str, n_tokens: int, chains: list[int], trees: list[int], rows: list[int]
-) -> dict[str, RunSettings]:
-    """Return plain, the seed's chain for each k, and for each k a tree for each row budget."""
+def build_lanes(model: str, n_tokens: int, chains: list[int], trees: list[str]) -> dict[str, RunSettings]:
+    """Return plain, the seed's chain for each k, and a tree for each `KxROWS`."""
     common: dict[str, Any] = {"model": model, "max_new_tokens": n_tokens, "record": "light"}
     lanes = {"plain": make_settings(method="plain", **common)}
     for k in chains:
         lanes[f"chain k={k}"] = make_settings(method="lookahead", k=k, candidates=1, **common)
-    for k in trees:
-        for n_rows in rows:
-            lanes[f"tree k={k} rows={n_rows}"] = make_settings(method="lookahead", k=k, rows=n_rows, **common)
+    for shape in trees:
+        k, n_rows = (int(number) for number in shape.split("x"))
+        lanes[f"tree k={k} rows={n_rows}"] = make_settings(method="lookahead", k=k, rows=n_rows, **common)
     return lanes
 
 

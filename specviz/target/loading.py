@@ -94,6 +94,8 @@ def _locate(name: str, progress: Progress) -> tuple[str, str, str | None]:
     """Return (source, folder or hub id, gguf file or None)."""
     if name == "bundled":
         return "bundled", str(bundled.bundled_folder(convert_gguf, progress)), None
+    if not name.strip():
+        raise SpecVizError("The model has no name: give bundled, a hub id, a folder or a .gguf file.")
     path = Path(name).expanduser()
     if path.suffix == ".gguf":
         if not path.is_file():
@@ -101,7 +103,7 @@ def _locate(name: str, progress: Progress) -> tuple[str, str, str | None]:
         return "gguf", str(path.parent), path.name
     if path.is_dir():
         return "folder", str(path), None
-    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or not name.strip():
+    if path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1:
         raise SpecVizError(f"There is no model folder {name!r}.")
     return "hub", name, None
 

@@ -102,7 +102,8 @@ def test_a_download_with_another_digest_is_not_used(tmp_path):
     [
         ("/no/such/folder", "no model folder"),
         ("./nothing.gguf", "no file"),
-        ("", "no model folder"),
+        (" ", "no name"),
+        ("", "no name"),
     ],
 )
 def test_an_unknown_model_is_a_sentence(name: str, words: str):

@@ -15,10 +15,8 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
-import torch
 from torch import Tensor
 
 from specviz.decoding.tree import DraftTree
@@ -115,11 +113,6 @@ class LookaheadDrafter:
             notes=["Nothing was trained: the slots' placeholder is computed from the text."],
         )
 
-    @cached_property
-    def vocabulary_mean(self) -> Tensor:
-        """The mean (H,) of all input embeddings."""
-        return self.target.embed(torch.arange(self.target.n_embeddings)).float().mean(dim=0).to(self.target.dtype)
-
     def begin(self, prompt_ids: Sequence[int]) -> LookaheadSession:
         return LookaheadSession(self, prompt_ids)
 
@@ -132,7 +125,7 @@ class LookaheadSession:
         self._config = drafter.config
         self._target = drafter.target
         by_prompt = drafter.config.placeholder == "prompt-mean"
-        self._mean = self._target.embed(prompt_ids).mean(dim=0) if by_prompt else drafter.vocabulary_mean  # (H,)
+        self._mean = self._target.embed(prompt_ids).mean(dim=0) if by_prompt else self._target.mean_embedding  # (H,)
         self._slot_log_probs: Tensor | None = None  # (K, V)
 
     def propose(self, root_id: int, max_depth: int) -> Proposal:

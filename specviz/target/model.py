@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -88,6 +89,11 @@ class Target:
     def n_embeddings(self) -> int:
         """Rows of the input embedding, padding rows included."""
         return self.model.get_input_embeddings().weight.shape[0]
+
+    @cached_property
+    def mean_embedding(self) -> Tensor:
+        """The mean (H,) of all input embeddings; kept, because a vocabulary is long."""
+        return self.embed(torch.arange(self.n_embeddings)).float().mean(dim=0).to(self.dtype)
 
     def new_cache(self, n_batch: int, capacity: int, soft: SoftRows | None = None) -> RowCache:
         """Return an empty cache for B prefixes with room for `capacity` columns each."""

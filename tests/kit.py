@@ -121,7 +121,6 @@ class OracleDrafter:
     """
 
     info = DrafterInfo(name="oracle", source="test", trained=True)
-    wants_features = False
     feature_layers = None
     soft_rows = None
     max_batch = None

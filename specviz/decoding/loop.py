@@ -82,8 +82,7 @@ def _part(
 def _judge(target: Target, sequence: Sequence, part: PassPart) -> Turn:
     """Let the target choose along the tree, and cut what it chose where the answer ends."""
     logits = target.logits(part.last[part.first_judged : part.layout.n_real])  # (J, V)
-    node_logits = logits[part.layout.node_row(0) - part.first_judged :]  # (T, V)
-    verdict = verify(part.proposal.tree, _chooser(sequence, part, node_logits))
+    verdict = verify(part.proposal.tree, _chooser(sequence, part, part.of_nodes(logits)))
     unverified = tuple(sequence.session.take_unverified(part.result(verdict.accepted, ())))
     cut = sequence.ending.cut(part.path_ids(verdict, unverified))
     return Turn(**vars(part), logits=logits, verdict=verdict, unverified=unverified, cut=cut)

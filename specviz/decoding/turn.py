@@ -48,6 +48,10 @@ class PassPart:
         an unverified token is judged by the row before it."""
         return self.layout.node_row(0) if self.index == 0 else 0
 
+    def of_nodes(self, logits: Tensor) -> Tensor:
+        """Return the part (T, V) of judged logits (J, V) that follows each node."""
+        return logits[self.layout.node_row(0) - self.first_judged :]
+
     def path_ids(self, verdict: Verdict, unverified: SequenceOf[UnverifiedToken]) -> list[int]:
         """Return the step's tokens before the cut: accepted nodes, the target's extra token, unverified ones."""
         accepted = [self.proposal.tree.token_ids[node] for node in verdict.accepted]
@@ -71,7 +75,7 @@ class Turn(PassPart):
     @property
     def node_logits(self) -> Tensor:
         """The logits (T, V) after each node."""
-        return self.logits[self.layout.node_row(0) - self.first_judged :]
+        return self.of_nodes(self.logits)
 
     @property
     def accepted(self) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from specviz.decoding.engine import Engine
 from specviz.evaluation.questions import Question
-from specviz.metrics import step_ms
+from specviz.metrics import JUDGED, step_ms
 from specviz.settings import RunSettings
 from specviz.trace import BatchTrace, RunTrace
 
@@ -73,8 +73,7 @@ def lane_record(question: Question, lane: str, run: RunTrace) -> dict[str, Any]:
         "n_rows": sum(step.n_rows for step in passes),
         "draft_ms": sum(step.times_ms.draft for step in passes),
         "verify_ms": sum(step.times_ms.verify for step in passes),
-        "n_judged": sum(node.status in ("accepted", "rejected") for step in passes for node in step.nodes),
-        "depths": _depth_counts(run),
+        "n_judged": sum(node.status in JUDGED for step in passes for node in step.nodes),
     }
 
 
@@ -113,16 +112,3 @@ def _run(engine: Engine, questions: Sequence[Question], settings: RunSettings) -
 def _warm_up(engine: Engine, question: Question, lanes: Lanes) -> None:
     for settings in lanes.values():
         _run(engine, [question], settings.model_copy(update={"max_new_tokens": WARM_UP_TOKENS}))
-
-
-def _depth_counts(run: RunTrace) -> dict[str, list[int]]:
-    """Return, for each depth, [steps with an accepted node, steps with a judged node]."""
-    counts: dict[str, list[int]] = {}
-    for step in run.steps[1:]:
-        judged = {node.depth for node in step.nodes if node.status in ("accepted", "rejected")}
-        accepted = {node.depth for node in step.nodes if node.status == "accepted"}
-        for depth in judged:
-            entry = counts.setdefault(str(depth), [0, 0])
-            entry[0] += depth in accepted
-            entry[1] += 1
-    return counts

@@ -118,9 +118,6 @@ class _RowLayer(CacheLayerMixin):
     def get_max_length(self) -> int:
         return -1
 
-    def get_max_cache_shape(self) -> int:
-        return -1
-
     def _buffer(self, states: Tensor) -> Tensor:
         n_batch, n_heads, _, width = states.shape
         # Zeros and not empty memory: a masked column is multiplied by 0, and 0 * NaN is NaN.

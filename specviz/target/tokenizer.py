@@ -45,10 +45,6 @@ class Tokenizer:
     def is_known(self, token_id: int) -> bool:
         return 0 <= token_id < self._n_known and self._hf.convert_ids_to_tokens(token_id) is not None
 
-    def is_special(self, token_id: int) -> bool:
-        """Return whether the id is a control token such as the end of a turn."""
-        return token_id in self._special
-
     def token_bytes(self, token_id: int) -> bytes | None:
         token = self._hf.convert_ids_to_tokens(token_id) if self.is_known(token_id) else None
         if token is None or self._style is None:

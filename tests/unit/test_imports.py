@@ -14,6 +14,17 @@ RULES = {
     "terminal.py": HEAVY | {"gradio", "plotly"},
     "target decoding drafters": {"gradio", "plotly", "specviz.figures", "specviz.ui"},
     "training evaluation": {"gradio", "specviz.ui"},
+    "analysis": HEAVY
+    | {
+        "gradio",
+        "plotly",
+        "numpy",
+        "specviz.figures",
+        "specviz.decoding",
+        "specviz.target",
+        "specviz.drafters",
+        "specviz.ui",
+    },
     "figures": HEAVY | {"gradio", "specviz.decoding", "specviz.target", "specviz.drafters", "specviz.ui"},
     "ui": HEAVY | {"specviz.target", "specviz.drafters"},
 }
@@ -51,7 +62,7 @@ def test_traces_and_figures_work_where_torch_is_not_installed():
     code = (
         "import sys\n"
         "for name in ('torch', 'transformers', 'gradio', 'safetensors', 'accelerate'): sys.modules[name] = None\n"
-        "import specviz, specviz.trace, specviz.metrics, specviz.figures, specviz.terminal\n"
+        "import specviz, specviz.trace, specviz.metrics, specviz.analysis, specviz.figures, specviz.terminal\n"
         "print(specviz.load_trace.__name__)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -5,137 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
 
-from specviz import terminal
-from specviz.decoding.events import Finished, Started, Stepped
-from specviz.errors import SpecVizError
-from specviz.metrics import complete_run
-from specviz.settings import METHODS, Placeholder, RunSettings, make_settings
-from specviz.trace import BatchTrace, RunTrace, StepTrace, save_trace
+from specviz.commands import run
+from specviz.errors import exit_status
 
-if TYPE_CHECKING:
-    from specviz.decoding.engine import Engine
-
-NOT_SETTINGS = ("prompt", "prompt_file", "out", "command")
+COMMANDS = {"run": run}  # a module each: HELP, add_arguments(parser), start(parsed) -> exit status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; a user's mistake is a sentence on stderr and 2."""
     parsed = vars(build_parser().parse_args(arguments))
-    try:
-        return _run(parsed)
-    except SpecVizError as error:
-        print(f"specviz: {error}", file=sys.stderr)
-        return 2
+    command = COMMANDS[parsed.pop("command")]
+    return exit_status(lambda: command.start(parsed))
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
     parser = argparse.ArgumentParser(prog="specviz", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_run(commands.add_parser("run", help="decode a prompt, show its tokens and metrics, save the trace"))
+    for name, command in COMMANDS.items():
+        command.add_arguments(commands.add_parser(name, help=command.HELP, description=command.__doc__))
     return parser
-
-
-def _add_run(run: argparse.ArgumentParser) -> None:
-    run.add_argument("--method", required=True, choices=METHODS)
-    run.add_argument("--prompt", action="extend", nargs="+", metavar="TEXT", help="may repeat: a batch")
-    run.add_argument("--prompt-file", metavar="FILE", help="a file whose text is the prompt")
-    run.add_argument("--model", default="bundled", help="bundled, a hub id, a folder or a .gguf file")
-    run.add_argument("--drafter", metavar="PATH|HUB_ID")
-    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    run.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
-    run.add_argument("--max-new-tokens", type=int, default=128, metavar="N")
-    run.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 is greedy")
-    run.add_argument("--top-p", type=float, default=1.0, metavar="P")
-    run.add_argument("--seed", type=int, default=0, metavar="S")
-    run.add_argument("--stop", action="append", metavar="TEXT", help="end the answer before this text; may repeat")
-    run.add_argument("--raw", action="store_true", help="no chat template")
-    run.add_argument("--record", default="full", choices=("light", "full"))
-    run.add_argument("--compare-plain", action="store_true", help="decode plainly too, compare and time")
-    run.add_argument("--out", metavar="TRACE.json", help="save the trace")
-    lookahead = run.add_argument_group("lookahead")
-    lookahead.add_argument("--k", type=int, help="slots behind a node")
-    lookahead.add_argument("--selection", choices=("verified", "self-consistent"))
-    lookahead.add_argument("--threshold", type=float, metavar="X")
-    lookahead.add_argument("--placeholder", choices=get_args(Placeholder))
-    lookahead.add_argument("--slot-attention", choices=("diagonal", "causal"))
-    lookahead.add_argument("--candidates", type=int, metavar="N", help="candidates for a slot: more than 1 is a tree")
-    lookahead.add_argument("--rows", type=int, metavar="N", help="most rows in a pass")
-    lookahead.add_argument("--groups", type=int, metavar="N", help="nodes that carry slots")
-    trees = run.add_argument_group("eagle3 and confu")
-    trees.add_argument("--nodes", type=int, metavar="T", help="verified nodes, root included")
-    trees.add_argument("--depth", type=int, metavar="D", help="deepest drafted level")
-    trees.add_argument("--tree-top-k", type=int, metavar="K")
-    confu = run.add_argument_group("confu")
-    confu.add_argument("--confu-f", choices=("on", "off"))
-    confu.add_argument("--experts", choices=("routed", "fixed"))
-    confu.add_argument("--contemplate", choices=("all", "root"))
-
-
-def _run(parsed: dict[str, Any]) -> int:
-    prompts = _prompts(parsed)
-    out = parsed["out"]
-    fields = {name: value for name, value in parsed.items() if name not in NOT_SETTINGS and value is not None}
-    make_settings(**fields)  # mistakes are told before a model is loaded
-    trace = _decode(prompts, fields)
-    print(f"\n\n{terminal.summary(trace)}")
-    if out is not None:
-        save_trace(trace, str(out))
-        print(f"  trace saved to {out}")
-    return 0
-
-
-def _prompts(parsed: dict[str, Any]) -> list[str]:
-    prompts, file = parsed["prompt"], parsed["prompt_file"]
-    if (prompts is None) == (file is None):
-        raise SpecVizError("Give the prompt with --prompt or with --prompt-file, one of the two.")
-    if file is None:
-        return list(prompts)
-    try:
-        return [Path(str(file)).read_text(encoding="utf-8")]
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecVizError(f"The prompt file {file} could not be read: {error}.") from None
-
-
-def _decode(prompts: list[str], fields: dict[str, Any]) -> RunTrace | BatchTrace:
-    """Decode while printing; Ctrl-C keeps what there is."""
-    from transformers.utils import logging
-
-    from specviz.decoding.engine import Engine
-
-    logging.disable_progress_bar()
-    drafters = [str(fields["drafter"])] if "drafter" in fields else []
-    engine = Engine([str(fields["model"])], drafters, progress=lambda sentence: print(sentence, file=sys.stderr))
-    names = {"model": engine.model_names[0]} | ({"drafter": engine.drafter_names[0]} if drafters else {})
-    return _consume(engine, prompts, make_settings(**{**fields, **names}))
-
-
-def _consume(engine: Engine, prompts: list[str], settings: RunSettings) -> RunTrace | BatchTrace:
-    colour = terminal.uses_colour(sys.stdout)
-    headers: list[RunTrace] = []
-    steps: dict[int, list[StepTrace]] = {}
-    n_shown = 0
-    try:
-        for event in engine.stream(prompts, settings):
-            if isinstance(event, Started):
-                headers = event.runs
-                print(terminal.legend(colour) if settings.method != "plain" else "", end="\n\n" if colour else "")
-            elif isinstance(event, Stepped):
-                steps.setdefault(event.row, []).append(event.step)
-                if len(prompts) == 1:
-                    n_new = len(event.text) - n_shown
-                    print(terminal.shown_tokens(event.step.committed, n_new, colour), end="", flush=True)
-                    n_shown = len(event.text)
-            elif isinstance(event, Finished):
-                return event.trace
-    except KeyboardInterrupt:
-        if not steps:
-            raise SpecVizError("Stopped before the first token.") from None
-    stopped = [complete_run(run, steps.get(run.row, []), "stopped") for run in headers]
-    return stopped[0] if len(stopped) == 1 else BatchTrace(batch=stopped)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ RULES = {
     "settings.py errors.py trace.py mask_trace.py metrics.py text.py": HEAVY | {"gradio", "plotly", "numpy"},
     "terminal.py": HEAVY | {"gradio", "plotly"},
     "target decoding drafters": {"gradio", "plotly", "specviz.figures", "specviz.ui"},
-    "training evaluation": {"gradio", "specviz.ui"},
+    "training evaluation": {"gradio", "specviz.ui", "specviz.commands"},
+    "commands __main__.py": {"gradio", "plotly", "specviz.ui"},
     "analysis": HEAVY
     | {
         "gradio",

@@ -1,0 +1,108 @@
+"""The corpus that drafters are trained on: the target's own answers, one JSON object a line.
+
+| field | meaning |
+|---|---|
+| `src` | `file`: the prompt came from a file of prompts; `self`: the target wrote the prompt itself |
+| `T` | the temperature of the answer |
+| `prompt` | the text of the user turn |
+| `ids` | token ids of the whole prompt, chat template included |
+| `out` | token ids of the answer; the last is an end-of-text id where the answer ended by itself |
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from specviz.errors import SpecVizError
+
+FILE_PATTERNS = ("answers*.jsonl", "answers*.jsonl.gz")
+FORMAT = "each line needs src, T, prompt, ids and out"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of the target; `source` is `file` or `self`."""
+
+    source: str
+    temperature: float
+    prompt: str
+    prompt_ids: tuple[int, ...]
+    answer_ids: tuple[int, ...]
+
+    def to_json(self) -> str:
+        """Return the answer's line, without the line break."""
+        fields = {
+            "src": self.source,
+            "T": self.temperature,
+            "prompt": self.prompt,
+            "ids": self.prompt_ids,
+            "out": self.answer_ids,
+        }
+        return json.dumps(fields, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, line: str) -> Answer:
+        """Read a line; raise ValueError, KeyError or TypeError where it is not an answer."""
+        value = json.loads(line)
+        return cls(str(value["src"]), float(value["T"]), str(value["prompt"]), _ids(value["ids"]), _ids(value["out"]))
+
+
+def read_corpus(paths: Sequence[Path]) -> list[Answer]:
+    """Read the answers of .jsonl and .jsonl.gz files, and of folders that hold files `answers*` of these kinds.
+
+    A last line that is only half written is left out: the file may still be growing. Raises
+    SpecVizError for a path that is not there, that holds no answer, or whose lines are something else.
+    """
+    return [answer for path in paths for answer in _answers_at(Path(path))]
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read the whole lines of a plain or gzip file; what an interruption left half written is not one."""
+    content = path.read_bytes()
+    text = _unzip(content) if path.suffix == ".gz" else content
+    return text[: text.rfind(b"\n") + 1].decode("utf-8", errors="replace").split("\n")[:-1]
+
+
+def _answers_at(path: Path) -> list[Answer]:
+    try:
+        answers = [_parse(line, file, n) for file in _files_at(path) for n, line in enumerate(read_lines(file), 1)]
+    except OSError as error:
+        raise SpecVizError(f"The corpus {path} could not be read: {error.strerror or error}.") from None
+    if not answers:
+        raise SpecVizError(f"The corpus {path} holds no answer.")
+    return answers
+
+
+def _files_at(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return sorted(file for pattern in FILE_PATTERNS for file in path.glob(pattern))
+
+
+def _parse(line: str, file: Path, number: int) -> Answer:
+    try:
+        return Answer.from_json(line)
+    except (ValueError, KeyError, TypeError):
+        raise SpecVizError(f"Line {number} of {file} is not an answer: {FORMAT}.") from None
+
+
+def _ids(values: Iterable[Any]) -> tuple[int, ...]:
+    return tuple(int(value) for value in values)
+
+
+def _unzip(content: bytes) -> bytes:
+    """Decompress gzip members up to where an interruption cut the last one short."""
+    text = b""
+    while content:
+        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+        try:
+            text += member.decompress(content)
+        except zlib.error:
+            break
+        content = member.unused_data
+    return text

@@ -4,16 +4,14 @@
 // view gets it once a frame with the names of what changed, and nothing else talks to the page. Model text
 // reaches the document through textContent alone.
 
-import { makeCharts } from './stage/charts.js';
 import { h } from './stage/dom.js';
-import { makeDrafted } from './stage/drafted.js';
 import { makeHeader } from './stage/header.js';
 import { openInbox } from './stage/inbox.js';
-import { makeInspector } from './stage/inspector.js';
 import { makeMetrics } from './stage/metrics.js';
 import { paletteStyle } from './stage/palette.js';
 import { makeRibbon } from './stage/ribbon.js';
 import { failRun, Run } from './stage/run.js';
+import { makeTabs } from './stage/tabs.js';
 import { makeTransport, stepOfKey } from './stage/transport.js';
 
 // Rules for what lies around the stage; the style sheet of a component reaches only inside it.
@@ -36,10 +34,9 @@ class Stage {
   constructor(context) {
     this.context = context;
     this.root = context.element.querySelector('.stage');
-    this.state = { run: null, row: 0, step: 0, node: null, follow: true, playing: false, phase: 'idle', error: '' };
+    this.state = { run: null, row: 0, step: 0, node: null, expert: null, view: 'step', follow: true, playing: false, phase: 'idle', error: '' };
     this.changed = new Set(Object.keys(this.state));
-    this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeDrafted, makeInspector, makeCharts]
-      .map((make) => make(this));
+    this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
     const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
     this.root.replaceChildren(style, ...this.views.map((view) => view.element));
     this.scheduled = false;
@@ -79,11 +76,34 @@ class Stage {
     Object.assign(this.root.dataset, { phase: this.state.phase, run: this.state.run?.id ?? '' });
   }
 
-  // A person chose a step, or a node of it: following ends unless it is the newest one.
-  choose({ row = this.state.row, step = this.state.step, node = null }) {
+  // A person chose a step, or something of it: following ends unless it is the newest one.
+  choose({ row = this.state.row, step = this.state.step, node = null, expert = null }) {
     const last = (this.state.run?.rows[row]?.steps.length ?? 1) - 1;
     const target = Math.max(0, Math.min(step, last));
-    this.set({ row, step: target, node, follow: this.state.follow && target === last });
+    this.set({ row, step: target, node, expert, follow: this.state.follow && target === last });
+  }
+
+  // Ask Python for something (specviz/ui/questions.py).
+  async ask(kind, values = {}) {
+    const { value, error, missing } = await this.context.server.answer({ ...values, kind });
+    if (error) throw new Error(error);
+    return missing ? undefined : value;
+  }
+
+  // The same about a whole run, which is sent once; a server that was restarted has forgotten it.
+  async askOfRun(kind, values = {}, run = this.state.run) {
+    const row = run === this.state.run ? this.state.row : 0;
+    const ask = async () => this.ask(kind, { row, ...values, run: await this.handleOf(run) });
+    const answer = await ask();
+    if (answer !== undefined) return answer;
+    run.handle = null;
+    return ask();
+  }
+
+  // What Python calls a run.
+  handleOf(run) {
+    run.handle ??= this.ask('keep', { trace: run.toJson() });
+    return run.handle;
   }
 
   receive(item, message) {

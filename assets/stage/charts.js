@@ -1,10 +1,9 @@
-// The charts of the step: figures come ready from Python, and are joined here with the frame of the theme.
-// plotly.js is large, so it is loaded once the first step is on the page.
+// The charts of the step: figures come ready from Python, what is chosen is marked here.
 
 import { h } from './dom.js';
 import { currentTheme } from './palette.js';
+import { loadPlotly, makePlot } from './plot.js';
 
-const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
 const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const SELECTION_TRACE = 4;
@@ -16,79 +15,68 @@ const PANES = [
 ];
 
 export function makeCharts(stage) {
-  const { constants, fileUrl } = stage.context;
-  const { figures } = constants;
+  const { figures } = stage.context.constants;
   const [tree, mask, routing] = PANES.map(([name, title, hint]) => makePane(name, title, hint));
   const panes = [tree, mask, makePrinted(stage), routing];
   const notice = h('p', { class: 'hint', role: 'status' });
   const element = h('section', { class: 'charts', 'aria-label': 'Charts', hidden: '' }, notice, ...panes.map((pane) => pane.element));
-  let plotly = null;
+  let begun = false;
   let busy = false;
-  let redrawAll = false;
-
-  new MutationObserver(() => request(true)).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 
   function update(state, changed) {
     element.hidden = !stage.frame;
-    if (!stage.frame) return;
-    if (!['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) return;
+    if (!stage.frame || !['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) return;
     load();
     request();
   }
 
   function load() {
-    if (plotly) return;
+    if (begun) return;
+    begun = true;
     notice.textContent = 'Loading the charts…';
-    plotly = new Promise((resolve, reject) => {
-      const begin = () => document.head.append(h('script', { src: fileUrl(constants.assets.plotly), onload: resolve, onerror: reject }));
-      requestAnimationFrame(() => setTimeout(begin)); // the tokens are painted first
-    });
-    plotly.then(() => { notice.hidden = true; request(true); })
+    loadPlotly(stage.context).then(() => { notice.hidden = true; request(); })
       .catch(() => { notice.textContent = 'The charts could not be loaded; the step is in the text above.'; });
   }
 
   // Every pane is drawn in a frame of its own, and draws what is then the newest step. Charts rest as long as
   // they worked, so that a fast run on a slow machine still leaves half of the time to everything else.
-  async function request(all = false) {
-    redrawAll ||= all;
+  async function request() {
     if (busy || !window.Plotly) return;
     busy = true;
-    while (redrawAll || panes.some((pane) => pane.isBehind())) {
-      const again = redrawAll;
-      redrawAll = false;
-      for (const pane of panes) await rest(await drawInFrame(pane, again));
+    while (panes.some((pane) => pane.isBehind())) {
+      for (const pane of panes) await rest(await drawInFrame(pane));
     }
     busy = false;
   }
 
-  async function drawInFrame(pane, again) {
+  async function drawInFrame(pane) {
     await new Promise(requestAnimationFrame);
     const begin = performance.now();
-    if (stage.frame && (again || pane.isBehind())) pane.draw();
+    if (pane.isBehind()) await pane.draw();
     return performance.now() - begin;
   }
 
   function makePane(name, title, hint) {
-    const plot = h('div', { class: `plot ${name}` });
-    const reset = h('button', { type: 'button', class: 'small', onclick: () => resetZoom(plot) }, 'Reset zoom');
+    const plot = makePlot(stage, name);
+    const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, 'Reset zoom');
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
-      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), reset), h('div', { class: 'scroll' }, plot));
+      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), reset), h('div', { class: 'scroll' }, plot.element));
     const drawn = { frame: null, node: null, run: null, height: 0 };
     const isBehind = () => Boolean(stage.frame) && (drawn.frame !== stage.frame || drawn.node !== stage.state.node);
 
-    function draw() {
+    async function draw() {
       const { frame, state: { run, node } } = stage;
       Object.assign(drawn, { frame, node });
       const figure = frame.figures[name];
       box.hidden = !figure;
       if (!figure) return;
-      const { data, layout } = joinFrame(figure, figures.frames[currentTheme()][name]);
       drawn.height = Math.max(chooseHeight(name, frame.figures), drawn.run === run ? drawn.height : 0);
       drawn.run = run;
-      if (name === 'tree') plot.style.minWidth = treeWidth(figure);
-      if (drawn.height) layout.height = drawn.height; // grows within a run, so that the page does not jump at every step
-      window.Plotly.react(plot, { ...withSelection(name, data, layout, node), config: CONFIG });
-      if (!plot.listens) plot.listens = plot.on('plotly_click', (event) => choose(name, event.points[0]));
+      if (name === 'tree') plot.element.style.minWidth = treeWidth(figure);
+      // It grows within a run, so that the page does not jump at every step.
+      const sized = { ...figure, layout: { ...figure.layout, height: drawn.height || undefined } };
+      await plot.draw(withSelection(name, sized, node));
+      plot.listens ??= plot.element.on('plotly_click', (event) => choose(name, event.points[0]));
     }
 
     return { element: box, draw, isBehind };
@@ -109,12 +97,12 @@ export function makeCharts(stage) {
   }
 
   // What is chosen is marked here, so that choosing costs no round trip.
-  function withSelection(name, data, layout, node) {
-    if (name === 'mask') return markMask(data, layout, node);
-    return name === 'tree' ? { data: ringNode(data, node), layout } : { data, layout };
+  function withSelection(name, figure, node) {
+    if (name === 'mask') return markMask(figure, node);
+    return name === 'tree' ? { ...figure, data: ringNode(figure.data, node) } : figure;
   }
 
-  function markMask(data, layout, node) {
+  function markMask({ data, layout }, node) {
     const line = { color: figures.palette.themes[currentTheme()].text, width: 2 };
     const cells = data.find((trace) => trace.name === 'cells');
     const owners = cells?.customdata ?? [];
@@ -142,30 +130,28 @@ function maskHeight(figure) {
 
 // The seed's mask as printed, beside what runs: the same for every step of a run.
 function makePrinted(stage) {
-  const { figures } = stage.context.constants;
-  const plot = h('div', { class: 'plot printed' });
+  const plot = makePlot(stage, 'seed', { class: 'printed' });
   const reason = h('p', { class: 'hint' });
   const choices = Object.entries(PRINTED).map(([kind, label]) =>
     h('button', { type: 'button', class: 'small', data: { kind }, onclick: () => show(kind) }, label));
   const element = h('figure', { class: 'pane printed', hidden: '' }, h('figcaption', {}, h('h3', {}, 'The mask as printed'),
-    h('span', { class: 'choices', role: 'group', 'aria-label': 'Which mask' }, ...choices)), plot, reason);
+    h('span', { class: 'choices', role: 'group', 'aria-label': 'Which mask' }, ...choices)), plot.element, reason);
   const drawn = { seed: null, kind: 'drawing' };
 
-  const isBehind = () => drawn.seed !== (stage.state.run?.seed ?? null);
+  const isBehind = () => Boolean(stage.frame) && drawn.seed !== (stage.state.run.seed ?? null);
 
-  function draw() {
+  async function draw() {
     const { seed } = stage.state.run;
     drawn.seed = seed;
     element.hidden = !seed;
-    if (seed) show(drawn.kind);
+    if (seed) await show(drawn.kind);
   }
 
   function show(kind) {
     drawn.kind = kind;
-    const figure = joinFrame(drawn.seed[kind], figures.frames[currentTheme()].seed);
     reason.textContent = drawn.seed.drawing.layout.meta.reason;
     choices.forEach((choice) => choice.setAttribute('aria-pressed', String(choice.dataset.kind === kind)));
-    window.Plotly.react(plot, { ...figure, config: CONFIG });
+    return plot.draw(drawn.seed[kind]);
   }
 
   return { element, draw, isBehind };
@@ -173,23 +159,9 @@ function makePrinted(stage) {
 
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
-// As `join_frame` of specviz/figures/frame.py does.
-function joinFrame(bare, frame) {
-  const wanted = bare.layout.meta?.legend;
-  const legend = frame.legend.filter((entry) => !wanted || wanted.includes(entry.name));
-  return { data: [...bare.data, ...legend], layout: { ...frame.layout, ...bare.layout } };
-}
-
 function ringNode(data, node) {
   const nodes = data[NODE_TRACE];
   const place = node === null ? -1 : nodes.customdata.indexOf(node);
   const at = (values) => (place < 0 ? [] : [values[place]]);
   return data.map((trace, i) => (i === SELECTION_TRACE ? { ...trace, x: at(nodes.x), y: at(nodes.y) } : trace));
-}
-
-function resetZoom(plot) {
-  const layout = plot._fullLayout;
-  const axes = Object.keys(layout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
-  const reversed = (axis) => (plot.layout[axis]?.autorange === 'reversed' ? 'reversed' : true);
-  window.Plotly.relayout(plot, Object.fromEntries(axes.map((axis) => [`${axis}.autorange`, reversed(axis)])));
 }

@@ -3,8 +3,7 @@
 import { EXTRA_NODE, formatProb, h, pieceNodes } from './dom.js';
 
 export function makeInspector(stage) {
-  const { server, constants } = stage.context;
-  const { palette } = constants.figures;
+  const { palette } = stage.context.constants.figures;
   const body = h('div', { class: 'body' });
   const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
 
@@ -30,7 +29,7 @@ export function makeInspector(stage) {
 
   async function explain(step, node, why) {
     try {
-      why.textContent = await server.explain({ step, node });
+      why.textContent = await stage.ask('explain', { step, node });
     } catch {
       why.textContent = 'The server could not be asked for the explanation.';
     }

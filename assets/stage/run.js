@@ -2,13 +2,14 @@
 
 export class Run {
   constructor({ origin, name, heads, seed }, id) {
-    Object.assign(this, { id, origin, name, seed, message: '', finished: false });
+    Object.assign(this, { id, origin, name, seed, message: '', finished: false, handle: null });
     this.rows = heads.map((text) => ({ text, head: JSON.parse(text), steps: [], metrics: {} }));
   }
 
   get failed() { return this.rows.some((row) => row.head.finish_reason === 'error'); }
 
   apply(item) {
+    this.handle = null; // Python knows less of it now
     if (item.kind === 'step') this.addStep(item);
     if (item.kind === 'metrics') this.rows[item.row].metrics = item.values;
     if (item.kind === 'finish') this.finish(item);

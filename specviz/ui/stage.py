@@ -13,11 +13,10 @@ from typing import Any
 
 import gradio as gr
 import plotly
-from pydantic import ValidationError
 
-from specviz.figures import EXTRA_NODE, explain_node, explain_token, figure_constants
+from specviz.figures import figure_constants
 from specviz.metrics import METRIC_DEFINITIONS
-from specviz.trace import StepTrace
+from specviz.ui.questions import answer
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 STAGE_SCRIPT = ASSETS / "stage.js"
@@ -52,7 +51,7 @@ def build_stage(value: dict[str, Any] | None) -> gr.HTML:
         js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(_collect_constants())),
         apply_default_css=False,
         elem_id="stage-block",
-        server_functions=[explain],
+        server_functions=[answer],
     )
 
 
@@ -63,12 +62,3 @@ def _collect_constants() -> dict[str, Any]:
         "definitions": {name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
         "assets": {"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
     }
-
-
-def explain(request: dict[str, Any]) -> str:
-    """Explain one node of a step in a sentence; the browser sends the step, so that the server keeps nothing."""
-    try:
-        step, node = StepTrace.model_validate(request["step"]), int(request["node"])
-        return explain_token(step.committed[-1]) if node == EXTRA_NODE else explain_node(step, node)
-    except (ValidationError, LookupError, TypeError, ValueError):
-        return ""

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
-from fake_engine import FakeEngine, make_run
 
-from specviz.settings import make_settings
-from specviz.ui.stage import ASSETS, BOOTSTRAP, STAGE_STYLE, TEMPLATE, explain
+from specviz.ui.stage import ASSETS, BOOTSTRAP, STAGE_STYLE, TEMPLATE
 
 SCRIPTS = [ASSETS / "stage.js", *sorted((ASSETS / "stage").glob("*.js"))]
 
@@ -39,22 +37,3 @@ def test_scripts_load_nothing_from_elsewhere(path):
 
 def test_bootstrap_listens_before_the_scripts_are_loaded():
     assert BOOTSTRAP.index("watch('value'") < BOOTSTRAP.index("import(")
-
-
-def test_explain_needs_nothing_but_the_request():
-    run = make_run(0, "hello", make_settings(max_new_tokens=20), FakeEngine().info("scripted"))
-    step = next(step for step in run.steps if step.accepted)
-    request = {"step": step.model_dump(mode="json"), "node": step.accepted[0]}
-    assert explain(request).startswith("Accepted")
-    extra = [token for token in step.committed if token.source in ("bonus", "correction")]
-    assert not extra or "step" in explain({**request, "node": -1})
-
-
-@pytest.mark.parametrize("request_", [None, {}, {"step": {}, "node": 0}, {"step": 3, "node": "x"}, []])
-def test_explain_answers_nonsense_with_nothing(request_):
-    assert explain(request_) == ""
-
-
-def test_explain_refuses_a_node_that_is_not_there():
-    run = make_run(0, "hello", make_settings(max_new_tokens=20), FakeEngine().info("scripted"))
-    assert explain({"step": run.steps[1].model_dump(mode="json"), "node": 999}) == ""

@@ -1,0 +1,25 @@
+// The tabs of the stage, and the panes on each.
+//
+// A pane is what `makeSomething(stage)` returns: `{ element, update(state, changed) }`. `update` is called once a
+// frame while its tab is shown, with the names of what changed since its last call (the fields of `state`, and
+// `steps`, `metrics`, `finish` when more of the run arrived). A tab without a visible pane has no button.
+//
+// What a pane may use:
+//   stage.state                {run, row, step, node, expert, view, phase, follow, playing, ...}; read only
+//   stage.row                  the row shown: {head, steps, metrics}; stage.row.steps[i] is {step, figures, sentence}
+//   stage.frame                the step shown, of the same shape
+//   stage.choose({step, node, row, expert})   choose something; all views mark it
+//   stage.ask(kind, values)                   ask Python (specviz/ui/questions.py); throws Error(sentence)
+//   stage.askOfRun(kind, values, run)         the same about a whole run, `question.run()` in Python
+//   makePlot(stage, kind) of plot.js          a chart that a bare figure from Python is drawn in
+
+import { makeCharts } from './charts.js';
+import { makeDrafted } from './drafted.js';
+import { makeInspector } from './inspector.js';
+
+export const TABS = [
+  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts] },
+  { name: 'run', label: 'Run', panes: [] },
+  { name: 'compare', label: 'Compare', panes: [] },
+  { name: 'lessons', label: 'Lessons', panes: [] },
+];

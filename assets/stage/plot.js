@@ -1,0 +1,58 @@
+// One plotly chart: a bare figure from Python, joined with the frame of its kind in the theme of the page.
+// plotly.js is large, so it is loaded once the first step is on the page.
+
+import { h } from './dom.js';
+import { currentTheme } from './palette.js';
+
+const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
+let loading = null;
+
+// Load plotly.js; every call gets the same promise.
+export function loadPlotly({ constants, fileUrl }) {
+  loading ??= new Promise((resolve, reject) => {
+    const begin = () => document.head.append(h('script', { src: fileUrl(constants.assets.plotly), onload: resolve, onerror: reject }));
+    requestAnimationFrame(() => setTimeout(begin)); // the tokens are painted first
+  });
+  return loading;
+}
+
+// A chart of one kind (a name in `figures.frames`). `draw(bare)` shows a figure and resolves when it is there,
+// `redraw()` does it again in the theme of now, `clear()` takes it away.
+export function makePlot(stage, kind, attributes = {}) {
+  const { figures } = stage.context.constants;
+  const element = h('div', { ...attributes, class: `plot ${attributes.class ?? kind}` });
+  let shown = null;
+
+  function draw(bare) {
+    shown = bare;
+    return loadPlotly(stage.context).then(redraw);
+  }
+
+  function redraw() {
+    if (!shown) return;
+    const frame = figures.frames[currentTheme()][kind];
+    window.Plotly.react(element, { ...joinFrame(shown, frame), config: CONFIG });
+  }
+
+  function clear() {
+    if (shown) window.Plotly.purge(element);
+    shown = null;
+  }
+
+  new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  return { element, draw, redraw, clear, reset: () => resetZoom(element) };
+}
+
+// As `join_frame` of specviz/figures/frame.py does.
+export function joinFrame(bare, frame) {
+  const wanted = bare.layout.meta?.legend;
+  const legend = frame.legend.filter((entry) => !wanted || wanted.includes(entry.name));
+  return { data: [...bare.data, ...legend], layout: { ...frame.layout, ...bare.layout } };
+}
+
+function resetZoom(plot) {
+  const layout = plot._fullLayout;
+  const axes = Object.keys(layout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
+  const reversed = (axis) => (plot.layout[axis]?.autorange === 'reversed' ? 'reversed' : true);
+  window.Plotly.relayout(plot, Object.fromEntries(axes.map((axis) => [`${axis}.autorange`, reversed(axis)])));
+}

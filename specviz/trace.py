@@ -17,6 +17,7 @@ from specviz.errors import SpecVizError
 from specviz.mask_trace import MaskColumn, MaskRow, MaskRule, MaskTrace, expand_rule
 
 __all__ = [
+    "N_CANDIDATES",
     "SCHEMA_VERSION",
     "BaselineTrace",
     "BatchTrace",
@@ -47,6 +48,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+N_CANDIDATES = 64  # of the unsent drafts, a record lists the best
 
 Status = Literal["root", "accepted", "rejected", "unreached", "cut", "unverified"]
 Source = Literal["prompt", "target", "draft", "correction", "bonus", "unverified"]
@@ -134,10 +136,14 @@ class NodeTrace(_Record):
 
 
 class CandidateTrace(_Record):
-    """A drafted node that was not sent to verification; `parent` is a node index of the same tree,
-    or -1 where the parent itself was not sent."""
+    """A drafted node that was not sent to verification; best scores come first.
+
+    `parent` is a node index of the same tree, or -1 where the parent itself was not sent: then `behind` is
+    the parent's index among the step's candidates.
+    """
 
     parent: int
+    behind: int | None = None
     depth: int
     token_id: int
     piece: str

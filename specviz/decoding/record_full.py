@@ -14,9 +14,16 @@ from specviz.decoding.sampling import Sampler
 from specviz.decoding.turn import Turn
 from specviz.target.model import Target
 from specviz.text import TextCodec, piece_of
-from specviz.trace import CandidateTrace, MissReason, MissTrace, NextTrace, RoutingTrace, StepTrace, TopToken
-
-N_CANDIDATES = 64  # of the unsent drafts, the best are listed
+from specviz.trace import (
+    N_CANDIDATES,
+    CandidateTrace,
+    MissReason,
+    MissTrace,
+    NextTrace,
+    RoutingTrace,
+    StepTrace,
+    TopToken,
+)
 
 
 def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampler) -> None:
@@ -92,17 +99,21 @@ def _miss(turn: Turn, node: int) -> MissTrace:
 
 
 def _unsent(turn: Turn, codec: TextCodec) -> list[CandidateTrace]:
-    best = sorted(turn.proposal.evidence.unsent, key=lambda token: -token.score)[:N_CANDIDATES]
+    """List the best unsent drafts; a parent scores no less than its children, so it is listed before them."""
+    unsent = turn.proposal.evidence.unsent
+    best = sorted(range(len(unsent)), key=lambda place: -unsent[place].score)[:N_CANDIDATES]
+    listed = {place: i for i, place in enumerate(best)}
     return [
         CandidateTrace(
             parent=token.parent,
+            behind=None if token.behind is None else listed.get(token.behind),
             depth=token.depth,
             token_id=token.token_id,
             piece=piece_of(codec, token.token_id),
             draft_prob=token.draft_prob,
             score=token.score,
         )
-        for token in best
+        for token in map(unsent.__getitem__, best)
     ]
 
 

@@ -34,13 +34,17 @@ class AddedRows:
 
 @dataclass(frozen=True)
 class DraftedToken:
-    """A drafted token that was not sent to verification; `parent` is -1 where its parent was not sent."""
+    """A drafted token that was not sent to verification.
+
+    `parent` is -1 where its parent was not sent either: `behind` is then the parent's place among the unsent.
+    """
 
     parent: int
     depth: int
     token_id: int
     draft_prob: float
     score: float
+    behind: int | None = None
 
 
 @dataclass(frozen=True)

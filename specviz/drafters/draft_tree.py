@@ -180,9 +180,12 @@ class UnsentDrafts(Sequence[DraftedToken]):
     def _tokens(self) -> list[DraftedToken]:
         drafted, candidates = self._drafted, self._drafted.candidates
         depths = [depth for depth, size in enumerate(drafted.level_sizes, start=1) for _ in range(size)]
+        nodes = drafted.node_of[:-1]
+        places = (nodes < 0).cumsum(dim=0) - 1  # of a candidate among the unsent
         rows = zip(
-            drafted.node_of[:-1].tolist(),
+            nodes.tolist(),
             drafted.node_of[candidates.parents].tolist(),
+            places[candidates.parents].tolist(),
             depths,
             candidates.token_ids.tolist(),
             candidates.log_probs.exp().tolist(),
@@ -190,8 +193,8 @@ class UnsentDrafts(Sequence[DraftedToken]):
             strict=True,
         )
         return [
-            DraftedToken(parent, depth, token_id, _as_probability(prob), score)
-            for node, parent, depth, token_id, prob, score in rows
+            DraftedToken(parent, depth, token_id, _as_probability(prob), score, behind if parent < 0 else None)
+            for node, parent, behind, depth, token_id, prob, score in rows
             if node < 0
         ]
 

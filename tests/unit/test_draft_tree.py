@@ -108,3 +108,4 @@ def test_drafts_below_an_unsent_node_have_no_parent_in_the_tree():
         (-1, 2, 10),
         (-1, 2, 20),
     ]
+    assert [draft.behind for draft in UnsentDrafts(drafted)] == [None, None, None, 0, 0]

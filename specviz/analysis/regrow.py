@@ -1,0 +1,123 @@
+"""Other trees out of the drafts that a step recorded."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from specviz.analysis.drafted import Drafted, is_complete, list_drafted, rank_drafted
+from specviz.trace import StepTrace
+
+
+class NotRecordedError(Exception):
+    """The record does not hold what a question needs; the message says it in a sentence."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Other settings for one step; None leaves one as it was.
+
+    `nodes` counts the root, `depth` is the deepest level, `top_k` the children of a node (for lookahead the
+    candidates of a slot), `threshold` the least probability of a draft that is sent, or taken.
+    """
+
+    nodes: int | None = None
+    depth: int | None = None
+    top_k: int | None = None
+    threshold: float | None = None
+
+
+def prune_tree(step: StepTrace, change: Change, settings: dict[str, Any]) -> list[Drafted]:
+    """Return the dynamic tree that a change would have sent, root first.
+
+    The tree is the best-scored part of all drafts, so any budget of nodes can be cut out of the recorded ones. A
+    shallower or narrower beam drafts a part of them; a deeper or wider one drafts what nobody recorded.
+    """
+    drafted = list_drafted(step)
+    depth = settings.get("depth") or max(token.depth for token in drafted)
+    top_k = settings.get("tree_top_k")
+    if step.candidates is None:
+        raise NotRecordedError("This step was recorded at level light: drafts that were not sent are not in it.")
+    if change.depth is not None and change.depth > depth:
+        raise NotRecordedError(f"{depth} levels were drafted; what a deeper one would hold is not in the record.")
+    if change.top_k is not None and change.top_k > (top_k or 0):
+        raise NotRecordedError(f"{top_k} children of a node were drafted; more are not in the record.")
+    known, lost_below = drafted[1:], -math.inf
+    if top_k is not None and change.top_k is not None and change.top_k < top_k:
+        known, lost_below = _narrow_beam(drafted, change.top_k, top_k, change.depth or depth)
+    known = [token for token in known if token.depth <= (change.depth or depth) and token.score >= lost_below]
+    n_wanted = (change.nodes or len(step.nodes)) - 1
+    if n_wanted > len(known) and not (is_complete(step) and lost_below == -math.inf):
+        raise NotRecordedError(f"Only the best {len(known)} drafts of such a tree can be told from the record.")
+    return [drafted[0], *rank_drafted(known)[:n_wanted]]
+
+
+def _narrow_beam(drafted: Sequence[Drafted], top_k: int, top_k_then: int, depth: int) -> tuple[list[Drafted], float]:
+    """Return the recorded drafts that a narrower beam makes too, and the score below which others may be lost.
+
+    A level runs the best `top_k` of its candidates and takes as many children of each. A candidate that the wider
+    beam did not run has unknown children, none of which would score more than it.
+    """
+    kept: list[Drafted] = []
+    running, lost_below = [drafted[0]], -math.inf
+    for level in range(1, depth + 1):
+        ranked = rank_drafted([token for token in drafted if token.depth == level])
+        children = [token for parent in running for token in _children_of(parent, ranked)[:top_k]]
+        kept += children
+        running = rank_drafted(children)[:top_k]
+        run_then = {token.place for token in ranked[:top_k_then]}
+        if level < depth:
+            lost_below = max([lost_below, *(token.score for token in running if token.place not in run_then)])
+    return kept, lost_below
+
+
+def _children_of(parent: Drafted, ranked: Sequence[Drafted]) -> list[Drafted]:
+    return [token for token in ranked if token.parent == parent.place]
+
+
+def grow_slots(step: StepTrace, change: Change) -> list[Drafted]:
+    """Return the lookahead tree that a change would have sent, root first: the most probable paths, one by one.
+
+    Slots do not see each other's choices, so every node of a level continues with the same candidates.
+    """
+    choices = read_choices(step)
+    n_candidates = max((len(slot) for slot in choices), default=0)
+    if change.depth is not None and change.depth > len(choices):
+        raise NotRecordedError(f"{len(choices)} slots spoke; what a further one would say is not in the record.")
+    if change.top_k is not None and change.top_k > n_candidates:
+        raise NotRecordedError(f"The record holds {n_candidates} candidates of a slot, not {change.top_k}.")
+    wanted = [slot[: change.top_k] for slot in choices[: change.depth]]
+    paths = _best_paths(list_drafted(step)[0], wanted, change.threshold or 0.0)
+    return list(itertools.islice(paths, change.nodes or len(step.nodes)))
+
+
+def read_choices(step: StepTrace) -> list[list[Drafted]]:
+    """Return each slot's candidates, best first; raise NotRecordedError where the record does not hold all."""
+    if not is_complete(step):
+        raise NotRecordedError("The record does not hold every candidate of the slots.")
+    children: dict[int, list[Drafted]] = {}
+    by_depth: dict[int, int] = {}
+    for token in list_drafted(step)[1:]:
+        assert token.parent is not None, "slots are only continued behind nodes that were sent"
+        children.setdefault(token.parent, []).append(token)
+        by_depth.setdefault(token.depth, token.parent)
+    return [
+        sorted(children[parent], key=lambda token: (-token.prob, token.place)) for _, parent in sorted(by_depth.items())
+    ]
+
+
+def _best_paths(root: Drafted, choices: Sequence[Sequence[Drafted]], threshold: float) -> Iterator[Drafted]:
+    """Yield the root and its descendants, the most probable path first; of equal paths the one found earlier."""
+    places, order = itertools.count(), itertools.count()
+    frontier = [(0.0, next(order), root)]
+    while frontier:
+        token = replace(heapq.heappop(frontier)[2], place=next(places))
+        yield token
+        for choice in choices[token.depth] if token.depth < len(choices) else ():
+            if choice.prob >= threshold:
+                child = replace(choice, parent=token.place, score=token.score + math.log(choice.prob), node=None)
+                heapq.heappush(frontier, (-child.score, next(order), child))

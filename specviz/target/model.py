@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from specviz.target.cache import RowCache, SoftRows
 from specviz.target.experts import LayerRouting, captured_routing, find_routers
+from specviz.target.place_cache import PlaceCache
 from specviz.target.tokenizer import Tokenizer
 from specviz.trace import ModelInfo
 
@@ -110,7 +111,7 @@ class Target:
         embeds: Tensor,
         positions: Tensor,
         mask: Tensor,
-        cache: RowCache | None,
+        cache: RowCache | PlaceCache | None,
         feature_layers: tuple[int, ...] | None = None,
     ) -> Hidden:
         """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache.
@@ -155,7 +156,9 @@ class Target:
                 hooks.callback(handle.remove)
             yield captured
 
-    def _mask_by_layer(self, mask: Tensor, positions: Tensor, cache: RowCache | None) -> Tensor | dict[str, Tensor]:
+    def _mask_by_layer(
+        self, mask: Tensor, positions: Tensor, cache: RowCache | PlaceCache | None
+    ) -> Tensor | dict[str, Tensor]:
         """Return the mask, narrowed by the sliding window for the layers that have one."""
         window = self.windows.window
         if window is None:
@@ -171,7 +174,7 @@ def default_feature_layers(n_layers: int) -> tuple[int, int, int]:
     return (min(2, n_layers - 1), n_layers // 2, max(n_layers - 3, 0))
 
 
-def _inside_window(positions: Tensor, n_columns: int, window: int, cache: RowCache | None) -> Tensor:
+def _inside_window(positions: Tensor, n_columns: int, window: int, cache: RowCache | PlaceCache | None) -> Tensor:
     """Return (B, 1, R, C): whether a key is fewer than `window` positions behind its query.
 
     By position and not by column, because the siblings of a tree share a position.

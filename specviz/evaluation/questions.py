@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
+from typing import Any
 
 from specviz.errors import SpecVizError
 
@@ -17,17 +18,49 @@ SOURCE = "hemingkx/Spec-Bench, data/spec_bench/question.jsonl (Apache-2.0)"
 class Question:
     """The first turn of a question."""
 
-    question_id: int
+    question_id: int | str
     category: str
     prompt: str
 
 
 def load_questions(path: str | Path) -> list[Question]:
     """Read a questions file; raise SpecVizError with a sentence where it is not one."""
+    questions = [Question(value["question_id"], value["category"], value["turns"][0]) for value in _read(Path(path))]
+    repeated = [name for name, n in Counter(question.question_id for question in questions).items() if n > 1]
+    if repeated:
+        raise SpecVizError(f"{path} has more than one question with the question_id {repeated[0]}.")
+    return questions
+
+
+def load_turns(path: str | Path) -> list[str]:
+    """Read every turn of a questions file, which is what must not be trained on."""
+    return [turn for value in _read(Path(path)) for turn in value["turns"]]
+
+
+def spread_over_categories(questions: list[Question], n: int) -> list[Question]:
+    """Return the first `n` questions when categories take turns, so that each has as many as can be."""
+    turns = chain.from_iterable(zip_longest(*_by_category(questions).values()))
+    return [question for question in turns if question is not None][:n]
+
+
+def first_of_categories(questions: list[Question], n: int) -> list[Question]:
+    """Return the first `n` questions of each category."""
+    return [question for group in _by_category(questions).values() for question in group[:n]]
+
+
+def _by_category(questions: list[Question]) -> dict[str, list[Question]]:
+    groups: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        groups[question.category].append(question)
+    return groups
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-        values = [json.loads(line) for line in lines if line.strip()]
-        return [Question(value["question_id"], value["category"], value["turns"][0]) for value in values]
+        # Not splitlines: a question may hold U+2028, which JSON leaves as it is.
+        values = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        _check(values)
+        return values
     except OSError as error:
         raise SpecVizError(f"The questions file {path} could not be read: {error.strerror}.") from None
     except (ValueError, KeyError, TypeError, IndexError):
@@ -36,10 +69,7 @@ def load_questions(path: str | Path) -> list[Question]:
         ) from None
 
 
-def spread_over_categories(questions: list[Question], n: int) -> list[Question]:
-    """Return the first `n` questions when categories take turns, so that each has as many as can be."""
-    by_category: dict[str, list[Question]] = defaultdict(list)
-    for question in questions:
-        by_category[question.category].append(question)
-    turns = chain.from_iterable(zip_longest(*by_category.values()))
-    return [question for question in turns if question is not None][:n]
+def _check(values: list[dict[str, Any]]) -> None:
+    """Raise KeyError, TypeError or IndexError where a line lacks a field or has no turn."""
+    for value in values:
+        _ = value["question_id"], value["category"], value["turns"][0]

@@ -12,13 +12,13 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specviz.errors import SpecVizError
+from specviz.training.line_file import read_lines
 
 FILE_PATTERNS = ("answers*.jsonl", "answers*.jsonl.gz")
 FORMAT = "each line needs src, T, prompt, ids and out"
@@ -43,7 +43,7 @@ class Answer:
             "ids": self.prompt_ids,
             "out": self.answer_ids,
         }
-        return json.dumps(fields, ensure_ascii=False)
+        return json.dumps(fields)
 
     @classmethod
     def from_json(cls, line: str) -> Answer:
@@ -59,13 +59,6 @@ def read_corpus(paths: Sequence[Path]) -> list[Answer]:
     SpecVizError for a path that is not there, that holds no answer, or whose lines are something else.
     """
     return [answer for path in paths for answer in _answers_at(Path(path))]
-
-
-def read_lines(path: Path) -> list[str]:
-    """Read the whole lines of a plain or gzip file; what an interruption left half written is not one."""
-    content = path.read_bytes()
-    text = _unzip(content) if path.suffix == ".gz" else content
-    return text[: text.rfind(b"\n") + 1].decode("utf-8", errors="replace").split("\n")[:-1]
 
 
 def _answers_at(path: Path) -> list[Answer]:
@@ -93,16 +86,3 @@ def _parse(line: str, file: Path, number: int) -> Answer:
 
 def _ids(values: Iterable[Any]) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
-
-
-def _unzip(content: bytes) -> bytes:
-    """Decompress gzip members up to where an interruption cut the last one short."""
-    text = b""
-    while content:
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        try:
-            text += member.decompress(content)
-        except zlib.error:
-            break
-        content = member.unused_data
-    return text

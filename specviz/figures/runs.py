@@ -126,12 +126,13 @@ def _stack(name: str, colour: str, pattern: str, x: list[int], y: list[float], h
         "x": x,
         "y": y,
         "customdata": x,
-        "marker": {"color": colour, "line": {"width": 0}, "pattern": _make_pattern(pattern)},
+        "marker": {"color": colour, "line": {"width": 0}, "pattern": make_pattern(pattern)},
         "hovertemplate": f"step %{{x}}: {hover}<extra></extra>",
     }
 
 
-def _make_pattern(shape: str) -> PlotlyDict:
+def make_pattern(shape: str) -> PlotlyDict:
+    """Return the pattern of a bar, which is its second cue beside the colour."""
     return {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.7)", "size": 6, "solidity": 0.2}
 
 

@@ -1,0 +1,59 @@
+"""One row of a mask three times: recorded, rebuilt from its rule, and the attention that flowed."""
+
+from __future__ import annotations
+
+from specviz.analysis.mask_proof import MaskProof, ProofCell
+from specviz.figures.frame import CLEAR, PlotlyDict, join_frame, make_category_axis, make_frame
+from specviz.figures.labels import label_piece
+from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, ThemeName
+
+ROWS = ("recorded mask", "mask by its rule", "attention, largest", "attention, mean")
+LEAK = 2.0
+
+
+def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") -> PlotlyDict:
+    """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line."""
+    labels = [f"{i}: {label_piece(cell.label)}" for i, cell in enumerate(proof.cells)]
+    lines = list(zip(*(_values(cell) for cell in proof.cells), strict=True))
+    trace = {
+        "type": "heatmap",
+        "name": "proof",
+        "x": labels,
+        "y": list(ROWS),
+        "z": [list(line) for line in lines],
+        "text": [[_tell(cell, line) for cell in proof.cells] for line in range(len(ROWS))],
+        "hovertemplate": "<b>%{x}</b><br>%{y}: %{text}<extra></extra>",
+        "coloraxis": "coloraxis",
+    }
+    bare: PlotlyDict = {"data": [trace], "layout": {}}
+    return bare if theme is None else join_frame(bare, mask_proof_frame(theme))
+
+
+def mask_proof_frame(theme: ThemeName) -> PlotlyDict:
+    """Return the frame of a mask proof: masked is blank, weights deepen to the colour of what is visible."""
+    scale = [[0, CLEAR], [1e-6, "rgba(0,114,178,0.15)"], [0.5, ACCEPTED_COLOUR], [0.5, REJECTED_COLOUR]]
+    return make_frame(
+        theme,
+        xaxis=make_category_axis("columns (keys)", tickangle=-90),
+        yaxis=make_category_axis("", autorange="reversed"),
+        coloraxis={"colorscale": [*scale, [1, REJECTED_COLOUR]], "cmin": 0, "cmax": LEAK, "showscale": False},
+    )
+
+
+def _values(cell: ProofCell) -> tuple[float | None, ...]:
+    shown = [_as_number(cell.recorded), _as_number(cell.ruled), cell.largest, cell.mean]
+    return tuple(LEAK if cell.leaks and value else value for value in shown)
+
+
+def _as_number(visible: bool | None) -> float | None:
+    return None if visible is None else float(visible)
+
+
+def _tell(cell: ProofCell, line: int) -> str:
+    value = (cell.recorded, cell.ruled, cell.largest, cell.mean)[line]
+    if value is None:
+        return "not recorded"
+    leak = " (a leak: this column is masked)" if cell.leaks and value else ""
+    if isinstance(value, bool):
+        return ("visible" if value else "masked") + leak
+    return ("exactly 0" if value == 0 else f"{value:.2g}") + leak

@@ -1,0 +1,46 @@
+"""Where a step's time went, as bars behind each other; the visualizer's own cost lies in a row of its own."""
+
+from __future__ import annotations
+
+from specviz.analysis.waterfall import Waterfall
+from specviz.figures.frame import PlotlyDict, join_frame, make_axis, make_frame
+from specviz.figures.palette import ThemeName
+from specviz.figures.runs import TIME_PARTS, make_pattern
+
+ROWS = ("draft", "verify", "commit", "record")
+_LABELS = {"record": "recording (ours)"}
+
+
+def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> PlotlyDict:
+    """Draw the phases of a step from its start on."""
+    bars: dict[str, tuple[float, float]] = {span.phase: (span.start, span.ms) for span in fall.spans}
+    bars["record"] = (fall.ms, fall.record_ms)
+    looks = {name: (colour, pattern) for name, colour, pattern in TIME_PARTS}
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "y": [_LABELS.get(row, row) for row in ROWS],
+        "base": [round(bars[row][0], 3) for row in ROWS],
+        "x": [round(bars[row][1], 3) for row in ROWS],
+        "text": [f"{bars[row][1]:.1f} ms" for row in ROWS],
+        "textposition": "auto",
+        "cliponaxis": False,
+        "hovertemplate": "%{y}: %{x:.2f} ms<extra></extra>",
+        "marker": {
+            "color": [looks[row][0] for row in ROWS],
+            "pattern": make_pattern("") | {"shape": [looks[row][1] for row in ROWS]},
+        },
+        "showlegend": False,
+    }
+    bare: PlotlyDict = {"data": [trace], "layout": {}}
+    return bare if theme is None else join_frame(bare, waterfall_frame(theme))
+
+
+def waterfall_frame(theme: ThemeName) -> PlotlyDict:
+    """Return the frame of a waterfall."""
+    return make_frame(
+        theme,
+        bargap=0.25,
+        xaxis=make_axis("milliseconds from the step's start", rangemode="tozero"),
+        yaxis=make_axis("", autorange="reversed", showgrid=False),
+    )

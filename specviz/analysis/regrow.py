@@ -79,45 +79,61 @@ def _children_of(parent: Drafted, ranked: Sequence[Drafted]) -> list[Drafted]:
     return [token for token in ranked if token.parent == parent.place]
 
 
-def grow_slots(step: StepTrace, change: Change) -> list[Drafted]:
+def grow_slots(step: StepTrace, change: Change, settings: dict[str, Any]) -> list[Drafted]:
     """Return the lookahead tree that a change would have sent, root first: the most probable paths, one by one.
 
     Slots do not see each other's choices, so every node of a level continues with the same candidates.
     """
-    choices = read_choices(step)
-    n_candidates = max((len(slot) for slot in choices), default=0)
-    if change.depth is not None and change.depth > len(choices):
-        raise NotRecordedError(f"{len(choices)} slots spoke; what a further one would say is not in the record.")
-    if change.top_k is not None and change.top_k > n_candidates:
-        raise NotRecordedError(f"The record holds {n_candidates} candidates of a slot, not {change.top_k}.")
-    wanted = [slot[: change.top_k] for slot in choices[: change.depth]]
-    paths = _best_paths(list_drafted(step)[0], wanted, change.threshold or 0.0)
-    return list(itertools.islice(paths, change.nodes or len(step.nodes)))
+    k, n_candidates = settings.get("k"), settings.get("candidates")
+    if step.candidates is None:
+        raise NotRecordedError("This step was recorded at level light: drafts that were not sent are not in it.")
+    if change.depth is not None and change.depth > (k or 0):
+        raise NotRecordedError(f"{k} slots spoke; what a further one would say is not in the record.")
+    if change.top_k is not None and change.top_k > (n_candidates or 0):
+        raise NotRecordedError(f"A slot had {n_candidates} candidates; more are not in the record.")
+    drafted = list_drafted(step)
+    wanted = [slot[: change.top_k] for slot in read_choices(drafted)[: change.depth]]
+    paths = itertools.islice(_best_paths(drafted, wanted, change.threshold or 0.0), change.nodes or len(step.nodes))
+    return list(_told_by(step, paths))
 
 
-def read_choices(step: StepTrace) -> list[list[Drafted]]:
-    """Return each slot's candidates, best first; raise NotRecordedError where the record does not hold all."""
-    if not is_complete(step):
-        raise NotRecordedError("The record does not hold every candidate of the slots.")
-    children: dict[int, list[Drafted]] = {}
-    by_depth: dict[int, int] = {}
-    for token in list_drafted(step)[1:]:
-        assert token.parent is not None, "slots are only continued behind nodes that were sent"
-        children.setdefault(token.parent, []).append(token)
-        by_depth.setdefault(token.depth, token.parent)
+def read_choices(drafted: Sequence[Drafted]) -> list[list[Drafted]]:
+    """Return each slot's recorded candidates, best first: the children of the best node of each level."""
+    best_parent: dict[int, int | None] = {}
+    for token in drafted[1:]:
+        best_parent.setdefault(token.depth, token.parent)
     return [
-        sorted(children[parent], key=lambda token: (-token.prob, token.place)) for _, parent in sorted(by_depth.items())
+        sorted((token for token in drafted if token.parent == parent), key=lambda token: (-token.prob, token.place))
+        for _, parent in sorted(best_parent.items())
     ]
 
 
-def _best_paths(root: Drafted, choices: Sequence[Sequence[Drafted]], threshold: float) -> Iterator[Drafted]:
+def _told_by(step: StepTrace, paths: Iterator[Drafted]) -> Iterator[Drafted]:
+    """Pass on paths as far as the record tells their order.
+
+    Where it lists only the best unsent drafts, a path that holds an unlisted one scores less than all listed ones.
+    """
+    lost_below = -math.inf if is_complete(step) else step.candidates[-1].score or 0.0  # type: ignore[index]
+    for n, token in enumerate(paths):
+        if token.node is None and token.score <= lost_below:
+            raise NotRecordedError(f"Only the best {n} nodes of such a tree can be told from the record.")
+        yield token
+
+
+def _best_paths(
+    drafted: Sequence[Drafted], choices: Sequence[Sequence[Drafted]], threshold: float
+) -> Iterator[Drafted]:
     """Yield the root and its descendants, the most probable path first; of equal paths the one found earlier."""
+    sent = {(token.parent, token.token_id): token.node for token in drafted if token.node is not None}
     places, order = itertools.count(), itertools.count()
-    frontier = [(0.0, next(order), root)]
+    frontier = [(0.0, next(order), drafted[0])]
     while frontier:
         token = replace(heapq.heappop(frontier)[2], place=next(places))
         yield token
         for choice in choices[token.depth] if token.depth < len(choices) else ():
             if choice.prob >= threshold:
-                child = replace(choice, parent=token.place, score=token.score + math.log(choice.prob), node=None)
-                heapq.heappush(frontier, (-child.score, next(order), child))
+                node = None if token.node is None else sent.get((token.node, choice.token_id))
+                score = token.score + math.log(choice.prob)
+                heapq.heappush(
+                    frontier, (-score, next(order), replace(choice, parent=token.place, score=score, node=node))
+                )

@@ -51,7 +51,7 @@ def change_step(
     try:
         if takes_unverified(step):
             return _take_again(step, change, settings)
-        tree = grow_slots(step, change) if has_slots(step) else prune_tree(step, change, settings)
+        tree = grow_slots(step, change, settings) if has_slots(step) else prune_tree(step, change, settings)
     except NotRecordedError as error:
         return Outcome(unknown=str(error))
     return _walk(tree, step.committed, following)
@@ -62,8 +62,7 @@ def describe_change(step: StepTrace, settings: dict[str, Any]) -> Change:
     if takes_unverified(step):
         return Change(threshold=settings.get("threshold"))
     if has_slots(step):
-        deepest = max(node.depth for node in step.nodes)
-        return Change(len(step.nodes), deepest, settings.get("candidates"), settings.get("threshold"))
+        return Change(len(step.nodes), settings.get("k"), settings.get("candidates"), settings.get("threshold"))
     return Change(len(step.nodes), settings.get("depth"), settings.get("tree_top_k"))
 
 
@@ -85,7 +84,8 @@ def _take_again(step: StepTrace, change: Change, settings: dict[str, Any]) -> Ou
         return Outcome(unknown=f"The record ends at the first slot below {was:g}: how probable it was is not in it.")
     taken = tuple(itertools.takewhile(lambda token: token.prob >= lowest, slots))
     own = next(token for token in step.committed if token.source != "unverified")
-    return Outcome(taken, taken, own)
+    cut = {node.idx for node in step.nodes if node.status == "cut"}  # behind the end of the answer, taken or not
+    return Outcome(taken, tuple(token for token in taken if token.node not in cut), own)
 
 
 def _walk(tree: list[Drafted], committed: Sequence[TokenTrace], following: Sequence[TokenTrace] | None) -> Outcome:

@@ -94,8 +94,27 @@ def test_slot_trees_are_those_that_other_settings_draft(seed):
         sorted(((token, -chance.expovariate(0.7)) for token in range(4)), key=lambda pair: -pair[1]) for _ in range(3)
     ]
     step = record(*slot_tree(0, choices, 12), "lookahead_diagonal")
-    deepest = len({candidate.depth for candidate in [*step.nodes[1:], *step.candidates]})
+    deepest = max(candidate.depth for candidate in [*step.nodes[1:], *step.candidates])
     for nodes, depth, top_k in itertools.product((1, 5, 12, 30), range(1, deepest + 1), (1, 3, 4)):
         expected, _ = slot_tree(0, [slot[:top_k] for slot in choices[:depth]], nodes)
-        tree = grow_slots(step, Change(nodes=nodes, depth=depth, top_k=top_k))
+        tree = grow_slots(step, Change(nodes=nodes, depth=depth, top_k=top_k), {"k": 3, "candidates": 4})
         assert paths_of_drafted(tree) == paths_of_tree(expected)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_slot_trees_are_told_as_far_as_the_record_goes(seed):
+    chance = random.Random(seed)
+    choices = [
+        sorted(((token, -chance.expovariate(0.7)) for token in range(40)), key=lambda pair: -pair[1]) for _ in range(3)
+    ]
+    step = record(*slot_tree(0, choices, 12), "lookahead_diagonal")
+    assert len(step.candidates) == N_CANDIDATES
+    settings, n_told = {"k": 3, "candidates": 40}, 0
+    for nodes, threshold in itertools.product((3, 12, 20, 40, 70, 200), (0.0, 0.1, 0.4)):
+        try:
+            tree = grow_slots(step, Change(nodes=nodes, threshold=threshold), settings)
+        except NotRecordedError:
+            continue
+        n_told += 1
+        assert paths_of_drafted(tree) == paths_of_tree(slot_tree(0, choices, nodes, threshold)[0])
+    assert n_told >= 6

@@ -9,6 +9,7 @@ from specviz.analysis.regrow import Change
 from specviz.analysis.what_if import change_step, describe_change
 from specviz.trace import CandidateTrace, MaskRule, MaskTrace
 
+SLOTS = {"k": 2, "candidates": 2}
 SETTINGS = {"nodes": 4, "depth": 2, "tree_top_k": 2}
 
 
@@ -146,13 +147,13 @@ def slots_step(source="draft", **fields):
 )
 def test_slots_are_combined_again(change, tree, n_tokens):
     following = [make_token(" 7", "bonus", 7)]
-    outcome = change_step(slots_step(), change, {"candidates": 2}, following)
+    outcome = change_step(slots_step(), change, SLOTS, following)
     assert (ids(outcome.tree[1:]), outcome.n_tokens) == (tree, n_tokens)
 
 
 def test_slots_that_did_not_speak_are_not_guessed():
-    assert "2 slots spoke" in change_step(slots_step(), Change(depth=3), {}).unknown
-    assert "2 candidates" in change_step(slots_step(), Change(top_k=3), {}).unknown
+    assert "2 slots spoke" in change_step(slots_step(), Change(depth=3), SLOTS).unknown
+    assert "2 candidates" in change_step(slots_step(), Change(top_k=3), SLOTS).unknown
 
 
 def test_a_higher_threshold_takes_fewer_tokens_unseen():

@@ -1,4 +1,4 @@
-"""The command line: `python -m specviz run`."""
+"""The command line: `python -m specviz run` and `bench`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from specviz.commands import run
+from specviz.commands import bench, run
 from specviz.errors import exit_status
 
-COMMANDS = {"run": run}  # a module each: HELP, add_arguments(parser), start(parsed) -> exit status
+COMMANDS = {"run": run, "bench": bench}  # each a module: HELP, add_arguments(parser), start(parsed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(prog="specviz", description=__doc__)
+    parser = argparse.ArgumentParser(prog="specviz", description="Speculative decoding, recorded step by step.")
     commands = parser.add_subparsers(dest="command", required=True)
     for name, command in COMMANDS.items():
         command.add_arguments(commands.add_parser(name, help=command.HELP, description=command.__doc__))

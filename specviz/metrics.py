@@ -88,7 +88,7 @@ def pool_metrics(runs: Sequence[RunTrace]) -> dict[str, Any]:
     seconds = sum(step_ms(step) for step in every) / 1000
     return {
         "tau": _mean(len(step.committed) for step in passes),
-        "tau_draft": _mean(_n_drafted(step) for step in passes),
+        "tau_draft": _mean(count_drafted(step) for step in passes),
         "acceptance_by_depth": acceptance_by_depth(passes),
         "acceptance_rate": acceptance_rate(passes),
         "n_tokens": n_tokens,
@@ -145,23 +145,39 @@ def step_ms(step: StepTrace) -> float:
 
 def acceptance_by_depth(steps: Iterable[StepTrace]) -> dict[str, float]:
     """Return, for each depth as text, steps with an accepted node over steps with a judged one."""
+    judged, accepted = count_depths(steps)
+    return {str(depth): accepted[depth] / judged[depth] for depth in sorted(judged)}
+
+
+def count_depths(steps: Iterable[StepTrace]) -> tuple[Counter[int], Counter[int]]:
+    """Return, by depth, in how many steps a node there was judged, and in how many one was accepted."""
     judged: Counter[int] = Counter()
     accepted: Counter[int] = Counter()
     for step in steps:
         judged.update({node.depth for node in step.nodes if node.status in JUDGED})
         accepted.update({node.depth for node in step.nodes if node.status == "accepted"})
-    return {str(depth): accepted[depth] / judged[depth] for depth in sorted(judged)}
+    return judged, accepted
 
 
 def acceptance_rate(steps: Iterable[StepTrace]) -> float | None:
     """Return accepted over judged nodes, or None where any step is a tree and the rate says nothing."""
     statuses: Counter[str] = Counter()
     for step in steps:
-        if len({node.parent for node in step.nodes}) != len(step.nodes):
+        if not is_chain(step):
             return None
         statuses.update(node.status for node in step.nodes)
     n_judged = sum(statuses[status] for status in JUDGED)
     return statuses["accepted"] / n_judged if n_judged else None
+
+
+def is_chain(step: StepTrace) -> bool:
+    """Return whether no two nodes of a step are siblings."""
+    return len({node.parent for node in step.nodes}) == len(step.nodes)
+
+
+def count_drafted(step: StepTrace) -> int:
+    """Return how many committed tokens came from the drafter: all but the correction or bonus."""
+    return sum(token.source in ("draft", "unverified") for token in step.committed)
 
 
 def speedup(runs: Sequence[RunTrace]) -> float | None:
@@ -174,10 +190,6 @@ def speedup(runs: Sequence[RunTrace]) -> float | None:
         own.append(len(run.answer) / seconds)
         plain.append(len(run.baseline.token_ids) / run.baseline.seconds)
     return sum(own) / sum(plain) if plain else None
-
-
-def _n_drafted(step: StepTrace) -> int:
-    return sum(token.source in ("draft", "unverified") for token in step.committed)
 
 
 def _slot_kv_percent(step: StepTrace) -> float:

@@ -7,7 +7,9 @@ version are kept, a newer major version is refused. Masks and their rules live i
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from pathlib import Path
 from typing import Any, Literal
 
@@ -48,6 +50,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+GZIP_MAGIC = b"\x1f\x8b"
 N_CANDIDATES = 64  # of the unsent drafts, a record lists the best
 
 Status = Literal["root", "accepted", "rejected", "unreached", "cut", "unverified"]
@@ -334,19 +337,22 @@ def from_json(text: str | bytes) -> RunTrace | BatchTrace:
 
 
 def save_trace(trace: RunTrace | BatchTrace, path: str | Path) -> None:
-    """Write a trace to `path` as JSON; raise SpecVizError where that is not possible."""
+    """Write a trace to `path` as JSON, gzipped where it ends in `.gz`; raise SpecVizError where that fails."""
+    raw = to_json(trace).encode("utf-8")
     try:
-        Path(path).write_text(to_json(trace), encoding="utf-8")
+        Path(path).write_bytes(gzip.compress(raw, mtime=0) if str(path).endswith(".gz") else raw)
     except OSError as error:
         raise SpecVizError(f"The trace could not be written to {path}: {error.strerror}.") from None
 
 
 def load_trace(path: str | Path) -> RunTrace | BatchTrace:
-    """Read a trace from `path`; raise SpecVizError with a sentence where that is not possible."""
+    """Read a trace from `path`, gzipped or not; raise SpecVizError with a sentence where that is not possible."""
     try:
-        return from_json(Path(path).read_bytes())
-    except OSError as error:
-        raise SpecVizError(f"The trace {path} could not be read: {error.strerror}.") from None
+        raw = Path(path).read_bytes()
+        return from_json(gzip.decompress(raw) if raw.startswith(GZIP_MAGIC) else raw)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or "it is damaged"
+        raise SpecVizError(f"The trace {path} could not be read: {reason}.") from None
 
 
 def _check_version(version: Any) -> None:

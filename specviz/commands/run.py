@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from specviz import terminal
+from specviz.commands import arguments
 from specviz.decoding.events import Finished, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run
-from specviz.settings import METHODS, Placeholder, RunSettings, make_settings
+from specviz.settings import METHODS, RunSettings, make_settings
 from specviz.trace import BatchTrace, RunTrace, StepTrace, save_trace
 
 if TYPE_CHECKING:
@@ -26,36 +27,14 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--method", required=True, choices=METHODS)
     run.add_argument("--prompt", action="extend", nargs="+", metavar="TEXT", help="may repeat: a batch")
     run.add_argument("--prompt-file", metavar="FILE", help="a file whose text is the prompt")
-    run.add_argument("--model", default="bundled", help="bundled, a hub id, a folder or a .gguf file")
     run.add_argument("--drafter", metavar="PATH|HUB_ID")
-    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    run.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
-    run.add_argument("--max-new-tokens", type=int, default=128, metavar="N")
-    run.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0 is greedy")
-    run.add_argument("--top-p", type=float, default=1.0, metavar="P")
-    run.add_argument("--seed", type=int, default=0, metavar="S")
     run.add_argument("--stop", action="append", metavar="TEXT", help="end the answer before this text; may repeat")
-    run.add_argument("--raw", action="store_true", help="no chat template")
     run.add_argument("--record", default="full", choices=("light", "full"))
     run.add_argument("--compare-plain", action="store_true", help="decode plainly too, compare and time")
     run.add_argument("--out", metavar="TRACE.json", help="save the trace")
-    lookahead = run.add_argument_group("lookahead")
-    lookahead.add_argument("--k", type=int, help="slots behind a node")
-    lookahead.add_argument("--selection", choices=("verified", "self-consistent"))
-    lookahead.add_argument("--threshold", type=float, metavar="X")
-    lookahead.add_argument("--placeholder", choices=get_args(Placeholder))
-    lookahead.add_argument("--slot-attention", choices=("diagonal", "causal"))
-    lookahead.add_argument("--candidates", type=int, metavar="N", help="candidates for a slot: more than 1 is a tree")
-    lookahead.add_argument("--rows", type=int, metavar="N", help="most rows in a pass")
-    lookahead.add_argument("--groups", type=int, metavar="N", help="nodes that carry slots")
-    trees = run.add_argument_group("eagle3 and confu")
-    trees.add_argument("--nodes", type=int, metavar="T", help="verified nodes, root included")
-    trees.add_argument("--depth", type=int, metavar="D", help="deepest drafted level")
-    trees.add_argument("--tree-top-k", type=int, metavar="K")
-    confu = run.add_argument_group("confu")
-    confu.add_argument("--confu-f", choices=("on", "off"))
-    confu.add_argument("--experts", choices=("routed", "fixed"))
-    confu.add_argument("--contemplate", choices=("all", "root"))
+    arguments.add_model(run)
+    arguments.add_sampling(run)
+    arguments.add_method_settings(run)
 
 
 def start(parsed: dict[str, Any]) -> int:

@@ -111,19 +111,7 @@ class Engine:
             done = [attach_baseline(job.target, job.sequence(run.row, PlainDrafter()), run) for run in done]
         yield Finished(done[0] if len(done) == 1 else BatchTrace(batch=done))
 
-    def _prepare(self, prompts: list[str], settings: RunSettings) -> _Job:
-        if settings.method not in self.methods:
-            raise SpecVizError(f"The method {settings.method} is not available yet.")
-        if not prompts or any(not prompt.strip() for prompt in prompts):
-            raise SpecVizError("The prompt is empty.")
-        target = self.target(settings.model, settings.device, settings.dtype)
-        checkpoint = self._checkpoint(settings, target)
-        settings = settings.resolved(default_settings(settings, checkpoint is not None))
-        drafter = build_drafter(target, settings, checkpoint, self._shelf)
-        encode = target.tokenizer.encode if settings.raw else target.tokenizer.encode_chat
-        return _Job(target, drafter, settings, [_checked(encode(prompt), target) for prompt in prompts])
-
-    def _checkpoint(self, settings: RunSettings, target: Target) -> Path | None:
+    def find_checkpoint(self, settings: RunSettings, target: Target) -> Path | None:
         """Return the folder of the drafter that was asked for, or of the one shipped for this target."""
         if settings.drafter is not None:
             if settings.drafter not in self._drafters:
@@ -132,6 +120,18 @@ class Engine:
             return Path(self._drafters[settings.drafter])
         shipped = DRAFTERS / target.info.name.lower() / settings.method
         return shipped if shipped.is_dir() else None
+
+    def _prepare(self, prompts: list[str], settings: RunSettings) -> _Job:
+        if settings.method not in self.methods:
+            raise SpecVizError(f"The method {settings.method} is not available yet.")
+        if not prompts or any(not prompt.strip() for prompt in prompts):
+            raise SpecVizError("The prompt is empty.")
+        target = self.target(settings.model, settings.device, settings.dtype)
+        checkpoint = self.find_checkpoint(settings, target)
+        settings = settings.resolved(default_settings(settings, checkpoint is not None))
+        drafter = build_drafter(target, settings, checkpoint, self._shelf)
+        encode = target.tokenizer.encode if settings.raw else target.tokenizer.encode_chat
+        return _Job(target, drafter, settings, [_checked(encode(prompt), target) for prompt in prompts])
 
 
 @dataclass(frozen=True)

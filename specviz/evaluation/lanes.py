@@ -1,114 +1,155 @@
-"""Lanes side by side: every question is decoded by each lane in turn, in one process, and the result resumes.
-
-A result is one JSON line a question and lane; questions that a file already holds are not run again.
-"""
+"""Lanes side by side: every question is decoded by each lane in turn, in one process, and the result resumes."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from tqdm import tqdm
 
+from specviz.analysis.misses import find_miss
+from specviz.analysis.token_kind import token_kind
 from specviz.decoding.engine import Engine
+from specviz.evaluation.counts import PassCounts, count_passes
+from specviz.evaluation.exactness import judge_answer
 from specviz.evaluation.questions import Question
-from specviz.metrics import JUDGED, step_ms
+from specviz.evaluation.records import Exactness, LaneRecord, MissRecord, RecordFile
+from specviz.metrics import step_ms
 from specviz.settings import RunSettings
+from specviz.target.model import Target
 from specviz.trace import BatchTrace, RunTrace
 
-WARM_UP_TOKENS = 16
-Lanes = Mapping[str, RunSettings]
+PLAIN = "plain"
+WARM_UP_TOKENS = 8
 
 
-def run_lanes(
-    engine: Engine, questions: Sequence[Question], lanes: Lanes, out: Path, batch: int = 1
-) -> list[dict[str, Any]]:
-    """Decode every question by every lane and return one record each, old ones of `out` included.
+@dataclass(frozen=True)
+class Answer:
+    """What a lane made of a question; `run` is the trace of a lane that writes one."""
 
-    With `batch` above 1 so many questions are decoded together; a record's times are then the batch's.
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    seconds: float
+    counts: PassCounts
+    run: RunTrace | None = None
+
+
+class Lane(Protocol):
+    """One way to answer questions: a method under fixed settings, or a peer."""
+
+    def warm_up(self, questions: Sequence[Question]) -> None:
+        """Answer a few tokens, whose time nobody counts."""
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        """Answer questions, decoded together where the lane can."""
+
+
+@dataclass(frozen=True)
+class EngineLane:
+    """A method of this product."""
+
+    engine: Engine
+    settings: RunSettings
+
+    def warm_up(self, questions: Sequence[Question]) -> None:
+        short = min(WARM_UP_TOKENS, self.settings.max_new_tokens)
+        self._run(questions, self.settings.model_copy(update={"max_new_tokens": short}))
+
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        return [read_answer(run) for run in self._run(questions, self.settings)]
+
+    def _run(self, questions: Sequence[Question], settings: RunSettings) -> list[RunTrace]:
+        trace = self.engine.run([question.prompt for question in questions], settings)
+        return trace.batch if isinstance(trace, BatchTrace) else [trace]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """Runs lanes over questions and keeps what they make in a folder.
+
+    `greedy` says whether a difference from plain decoding may be explained by a near-tie of logits. With `batch`
+    above 1 so many questions are decoded together; a record's times are then the batch's.
     """
-    out.parent.mkdir(parents=True, exist_ok=True)
-    records = read_records(out)
-    done = {(record["question_id"], record["lane"]) for record in records}
-    missing = [q for q in questions if any((q.question_id, lane) not in done for lane in lanes)]
-    if missing:
-        _warm_up(engine, missing[0], lanes)
-    with out.open("a", encoding="utf-8") as file:
-        for start in tqdm(range(0, len(missing), batch), desc=out.stem, unit="batch"):
-            for name, settings in lanes.items():
-                group = [q for q in missing[start : start + batch] if (q.question_id, name) not in done]
-                for question, run in zip(group, _run(engine, group, settings), strict=True):
-                    record = lane_record(question, name, run)
-                    file.write(json.dumps(record) + "\n")
-                    records.append(record)
-                file.flush()
-    wanted = {question.question_id for question in questions}
-    return [r for r in records if r["lane"] in lanes and r["question_id"] in wanted]
+
+    target: Target
+    folder: Path
+    greedy: bool = True
+    batch: int = 1
+
+    def run(self, lanes: Mapping[str, Lane], questions: Sequence[Question]) -> list[LaneRecord]:
+        """Return one record a question and lane, in this order; what the folder holds already is not run again."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        file = RecordFile(self.folder)
+        wanted = [(question, name) for question in questions for name in lanes]
+        n_done = sum(file.find(question.question_id, name) is not None for question, name in wanted)
+        with tqdm(total=len(wanted), initial=n_done, unit="answer") as bar:
+            for start in range(0, len(questions), self.batch):
+                for name, lane in lanes.items():
+                    bar.set_description(name)
+                    bar.update(self._answer(file, name, lane, questions[start : start + self.batch]))
+        found = (file.find(question.question_id, name) for question, name in wanted)
+        return [record for record in found if record is not None]
+
+    def _answer(self, file: RecordFile, name: str, lane: Lane, questions: Sequence[Question]) -> int:
+        """Answer those of `questions` that have no record of this lane, and return how many these were."""
+        missing = [question for question in questions if file.find(question.question_id, name) is None]
+        if missing:
+            lane.warm_up(missing)
+            for question, answer in zip(missing, lane.answer(missing), strict=True):
+                file.add(self._record(file, name, question, answer))
+        return len(missing)
+
+    def _record(self, file: RecordFile, name: str, question: Question, answer: Answer) -> LaneRecord:
+        run = answer.run
+        return LaneRecord(
+            question_id=question.question_id,
+            category=question.category,
+            lane=name,
+            token_ids=answer.token_ids,
+            seconds=answer.seconds,
+            counts=answer.counts,
+            exactness=self._judge(file, question, answer),
+            misses=None if run is None else list_misses(run),
+            trace=None if run is None else file.keep_trace(question.question_id, name, run),
+        )
+
+    def _judge(self, file: RecordFile, question: Question, answer: Answer) -> Exactness | None:
+        plain = file.find(question.question_id, PLAIN)
+        if plain is None:
+            return None
+        return judge_answer(self.target, answer.prompt_ids, answer.token_ids, plain.token_ids, self.greedy)
 
 
-def read_records(out: Path) -> list[dict[str, Any]]:
-    """Return the whole lines of a result file; a line that an interruption left half is dropped."""
-    if not out.is_file():
-        return []
-    text = out.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        out.write_text(whole, encoding="utf-8")
-    return [json.loads(line) for line in whole.splitlines()]
-
-
-def lane_record(question: Question, lane: str, run: RunTrace) -> dict[str, Any]:
+def read_answer(run: RunTrace) -> Answer:
     """Return what the tables need of a run."""
-    passes = run.steps[1:]
-    return {
-        "question_id": question.question_id,
-        "category": question.category,
-        "lane": lane,
-        "token_ids": [token.token_id for token in run.answer],
-        "seconds": sum(step_ms(step) for step in run.steps) / 1000,
-        "n_passes": len(passes),
-        "n_drafted": sum(token.source == "draft" for step in passes for token in step.committed),
-        "n_rows": sum(step.n_rows for step in passes),
-        "draft_ms": sum(step.times_ms.draft for step in passes),
-        "verify_ms": sum(step.times_ms.verify for step in passes),
-        "n_judged": sum(node.status in JUDGED for step in passes for node in step.nodes),
-    }
+    return Answer(
+        prompt_ids=tuple(token.token_id for token in run.prompt),
+        token_ids=tuple(token.token_id for token in run.answer),
+        seconds=sum(step_ms(step) for step in run.steps) / 1000,
+        counts=count_passes(run.steps),
+        run=run,
+    )
 
 
-def pooled(records: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """Return tau, tau without bonus, rows per pass and milliseconds, pooled over all passes."""
-    rows = list(records)
-    n_passes = max(1, sum(r["n_passes"] for r in rows))
-    n_tokens = sum(len(r["token_ids"]) - 1 for r in rows)
-    return {
-        "tau": n_tokens / n_passes,
-        "tau_draft": sum(r["n_drafted"] for r in rows) / n_passes,
-        "rows": sum(r["n_rows"] for r in rows) / n_passes,
-        "draft_ms": sum(r["draft_ms"] for r in rows) / n_passes,
-        "verify_ms": sum(r["verify_ms"] for r in rows) / n_passes,
-        "tokens_per_second": sum(len(r["token_ids"]) / r["seconds"] for r in rows) / max(1, len(rows)),
-        "acceptance_rate": sum(r["n_drafted"] for r in rows) / max(1, sum(r["n_judged"] for r in rows)),
-    }
-
-
-def speedup(records: Sequence[dict[str, Any]], lane: str, plain: str = "plain") -> float:
-    """Return the ratio of mean tokens per second over the same questions (Spec-Bench's `speed.py`)."""
-
-    def rate(name: str) -> float:
-        return pooled(r for r in records if r["lane"] == name)["tokens_per_second"]
-
-    return rate(lane) / rate(plain)
-
-
-def _run(engine: Engine, questions: Sequence[Question], settings: RunSettings) -> list[RunTrace]:
-    if not questions:
-        return []
-    trace = engine.run([question.prompt for question in questions], settings)
-    return trace.batch if isinstance(trace, BatchTrace) else [trace]
-
-
-def _warm_up(engine: Engine, question: Question, lanes: Lanes) -> None:
-    for settings in lanes.values():
-        _run(engine, [question], settings.model_copy(update={"max_new_tokens": WARM_UP_TOKENS}))
+def list_misses(run: RunTrace) -> tuple[MissRecord, ...] | None:
+    """Return the misses of a drafting run recorded at level `full`; None for any other, which holds none."""
+    if run.method == "plain" or run.settings["record"] != "full":
+        return None
+    misses = []
+    for step in run.steps:
+        miss = find_miss(step)
+        if miss is not None:
+            misses.append(
+                MissRecord(
+                    step=step.index,
+                    depth=len(step.accepted) + 1,
+                    reason=miss.reason,
+                    kind=token_kind(step.committed[-1].piece),
+                    piece=step.committed[-1].piece,
+                    draft_rank=miss.draft_rank,
+                    draft_prob=miss.draft_prob,
+                )
+            )
+    return tuple(misses)

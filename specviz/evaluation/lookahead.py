@@ -1,20 +1,25 @@
 """Lookahead Attention without training: tau and measured speed-up over plain, chain and tree, by k.
 
-`python -m specviz.evaluation.lookahead --questions FILE --out FOLDER` prints the README's table.
+`python -m specviz.evaluation.lookahead --questions FILE --out FOLDER` prints the README's table; it is a bench whose
+lanes are no grid.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from pathlib import Path
-from typing import Any
 
-from specviz.decoding.engine import Engine
-from specviz.evaluation.lanes import pooled, run_lanes, speedup
+from specviz.errors import SpecVizError, exit_status
+from specviz.evaluation.bench import BenchRequest, run_bench
+from specviz.evaluation.lanes import PLAIN
+from specviz.evaluation.plan import PlannedLane
 from specviz.evaluation.questions import load_questions, spread_over_categories
-from specviz.settings import RunSettings, make_settings
+from specviz.evaluation.tables import show_lanes
 
 TREES = ["2x16", "1x60", "2x60", "4x60", "8x60", "16x60"]
+SHAPE = re.compile(r"(\d+)x(\d+)")
 
 
 def main() -> None:
@@ -28,42 +33,34 @@ def main() -> None:
     parser.add_argument("--model", default="bundled")
     parser.add_argument("--dtype", default="auto")
     chosen = parser.parse_args()
-    engine = Engine([chosen.model], dtype=chosen.dtype)
-    questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
-    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.chains, chosen.trees)
-    records = run_lanes(engine, questions, lanes, chosen.out / "lookahead.jsonl")
-    info = engine.info(engine.model_names[0])
-    print(f"{info.name}, {info.dtype} on {info.device}, {len(questions)} questions, {chosen.tokens} tokens, greedy\n")
-    print(table(records, lanes))
+    request = BenchRequest(
+        questions=spread_over_categories(load_questions(chosen.questions), chosen.n),
+        lanes=plan_shapes(chosen.chains, chosen.trees),
+        out=chosen.out,
+        model=chosen.model,
+        dtype=chosen.dtype,
+        common={"max_new_tokens": chosen.tokens, "record": "light"},
+        peers=False,
+    )
+    report, _ = run_bench(request)
+    print(show_lanes({name: lane.overall for name, lane in report.lanes.items()}))
 
 
-def build_lanes(model: str, n_tokens: int, chains: list[int], trees: list[str]) -> dict[str, RunSettings]:
+def plan_shapes(chains: list[int], trees: list[str]) -> list[PlannedLane]:
     """Return plain, the seed's chain for each k, and a tree for each `KxROWS`."""
-    common: dict[str, Any] = {"model": model, "max_new_tokens": n_tokens, "record": "light"}
-    lanes = {"plain": make_settings(method="plain", **common)}
-    for k in chains:
-        lanes[f"chain k={k}"] = make_settings(method="lookahead", k=k, candidates=1, **common)
-    for shape in trees:
-        k, n_rows = (int(number) for number in shape.split("x"))
-        lanes[f"tree k={k} rows={n_rows}"] = make_settings(method="lookahead", k=k, rows=n_rows, **common)
-    return lanes
-
-
-def table(records: list[dict[str, Any]], lanes: dict[str, RunSettings]) -> str:
-    """Return the lanes as a Markdown table."""
-    lines = [
-        "| lane | tau | without bonus | accepted | rows a pass | draft ms | verify ms | tokens/s | speed-up |",
-        "|---|---|---|---|---|---|---|---|---|",
+    return [
+        PlannedLane(PLAIN, "plain"),
+        *(PlannedLane("chain", "lookahead", {"k": k, "candidates": 1}) for k in chains),
+        *(PlannedLane("tree", "lookahead", _read_shape(shape)) for shape in trees),
     ]
-    for lane in lanes:
-        m = pooled(r for r in records if r["lane"] == lane)
-        rate = f"{100 * m['acceptance_rate']:.1f} %" if lane.startswith("chain") else ""
-        lines.append(
-            f"| {lane} | {m['tau']:.2f} | {m['tau_draft']:.2f} | {rate} | {m['rows']:.1f} | {m['draft_ms']:.1f} "
-            f"| {m['verify_ms']:.1f} | {m['tokens_per_second']:.1f} | {speedup(records, lane):.2f} |"
-        )
-    return "\n".join(lines)
+
+
+def _read_shape(shape: str) -> dict[str, int]:
+    numbers = SHAPE.fullmatch(shape)
+    if numbers is None:
+        raise SpecVizError(f"--trees needs KxROWS, such as 2x16, not {shape!r}.")
+    return {"k": int(numbers[1]), "rows": int(numbers[2])}
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

@@ -6,18 +6,21 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
-from specviz.decoding.engine import Engine
-from specviz.evaluation.lanes import run_lanes
+from specviz.errors import exit_status
+from specviz.evaluation.bench import BenchRequest, run_bench
+from specviz.evaluation.lanes import PLAIN
+from specviz.evaluation.plan import PlannedLane
 from specviz.evaluation.questions import load_questions
-from specviz.settings import RunSettings, make_settings
+from specviz.evaluation.tables import show_exactness
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", required=True)
-    parser.add_argument("--out", type=Path, default=Path("out"))
+    parser.add_argument("--out", type=Path, default=Path("out/lossless"))
     parser.add_argument("--n", type=int, default=40, help="the first questions of the file")
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument(
@@ -31,29 +34,33 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=8, help="questions decoded together")
     parser.add_argument("--model", default="bundled")
     chosen = parser.parse_args()
-    engine = Engine([chosen.model], dtype="float32")
-    lanes = build_lanes(engine.model_names[0], chosen.tokens, chosen.k, chosen.nodes)
-    questions = load_questions(chosen.questions)[: chosen.n]
-    records = run_lanes(engine, questions, lanes, chosen.out / "lossless.jsonl", chosen.batch)
-    answers = {(r["lane"], r["question_id"]): r["token_ids"] for r in records}
-    total = 0
-    for lane in list(lanes)[1:]:
-        ids = [question.question_id for question in questions]
-        n_equal = sum(answers[lane, i] == answers["plain", i] for i in ids)
-        total += n_equal
-        print(f"{lane:20} {n_equal} of {len(ids)} equal to plain")
-    print(f"{total} of {(len(lanes) - 1) * len(questions)}")
+    request = BenchRequest(
+        questions=load_questions(chosen.questions)[: chosen.n],
+        lanes=plan_sizes(chosen.k, chosen.nodes),
+        out=chosen.out,
+        model=chosen.model,
+        dtype="float32",
+        common={"max_new_tokens": chosen.tokens, "record": "light"},
+        peers=False,
+        batch=chosen.batch,
+    )
+    report, _ = run_bench(request)
+    drafting = {name: lane.overall for name, lane in report.lanes.items() if name != PLAIN}
+    for name, summary in drafting.items():
+        print(f"{name:20} {show_exactness(summary)} equal to plain")
+    n_equal = sum(summary.exactness.get("equal", 0) for summary in drafting.values())
+    print(f"{n_equal} of {sum(summary.n_questions for summary in drafting.values())}")
 
 
-def build_lanes(model: str, n_tokens: int, ks: list[int], nodes: list[int]) -> dict[str, RunSettings]:
-    """Return plain, lookahead chains by k, and eagle3 and confu trees by node count."""
-    common = {"model": model, "max_new_tokens": n_tokens, "record": "light", "dtype": "float32"}
-    lanes = {"plain": make_settings(method="plain", **common)}
-    lanes |= {f"lookahead k={k}": make_settings(method="lookahead", k=k, **common) for k in ks}
-    for method in ("eagle3", "confu"):
-        lanes |= {f"{method} nodes={t}": make_settings(method=method, nodes=t, **common) for t in nodes}
-    return lanes
+def plan_sizes(ks: list[int], nodes: list[int]) -> list[PlannedLane]:
+    """Return plain, lookahead by k, and eagle3 and confu trees by node count."""
+    return [
+        PlannedLane(PLAIN, "plain"),
+        *(PlannedLane("lookahead", "lookahead", {"k": k}) for k in ks),
+        *(PlannedLane("eagle3", "eagle3", {"nodes": n}) for n in nodes),
+        *(PlannedLane("confu", "confu", {"nodes": n}) for n in nodes),
+    ]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

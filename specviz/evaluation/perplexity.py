@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from torch import Tensor
 from specviz.decoding.engine import Engine
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import pass_block
+from specviz.errors import exit_status
 from specviz.evaluation.questions import load_questions, spread_over_categories
 from specviz.target.model import Target
 
@@ -106,4 +108,4 @@ def real_logits(target: Target, token_ids: list[int], k: int, build: BuildMask) 
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

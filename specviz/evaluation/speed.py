@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -17,6 +18,7 @@ from specviz.decoding.engine import Engine
 from specviz.decoding.events import Finished
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import MaskBuilder
+from specviz.errors import exit_status
 from specviz.evaluation.questions import Question, load_questions, spread_over_categories
 from specviz.metrics import step_ms
 from specviz.settings import RunSettings, make_settings
@@ -159,4 +161,4 @@ def _median_pair(one: Callable[[], Any], other: Callable[[], Any]) -> tuple[floa
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(exit_status(main))

@@ -45,6 +45,10 @@ class Tokenizer:
     def is_known(self, token_id: int) -> bool:
         return 0 <= token_id < self._n_known and self._hf.convert_ids_to_tokens(token_id) is not None
 
+    def shares_ids_with(self, other: Tokenizer) -> bool:
+        """Return whether both give every token the same id."""
+        return self._hf.get_vocab() == other._hf.get_vocab()
+
     def token_bytes(self, token_id: int) -> bytes | None:
         token = self._hf.convert_ids_to_tokens(token_id) if self.is_known(token_id) else None
         if token is None or self._style is None:

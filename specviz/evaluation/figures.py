@@ -1,0 +1,202 @@
+"""A report as plotly figures, and the one page that holds them; each number stands in the report too.
+
+A figure is a plain plotly dict. Lanes keep their colour in all figures; a marker or a pattern is the second cue.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from plotly.graph_objects import Figure
+
+from specviz.analysis.misses import MISS_REASONS
+from specviz.evaluation.report import LaneReport, Report
+from specviz.evaluation.summary import Summary
+from specviz.figures.frame import PlotlyDict, make_axis, make_frame
+from specviz.figures.palette import (
+    ACCEPTED_COLOUR,
+    BONUS_COLOUR,
+    CORRECTION_COLOUR,
+    GREY_COLOUR,
+    REJECTED_COLOUR,
+    SKY_COLOUR,
+    UNVERIFIED_COLOUR,
+)
+
+COLOURS = (
+    ACCEPTED_COLOUR,
+    UNVERIFIED_COLOUR,
+    BONUS_COLOUR,
+    CORRECTION_COLOUR,
+    SKY_COLOUR,
+    REJECTED_COLOUR,
+    GREY_COLOUR,
+)
+SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star", "x", "hexagon")
+PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
+LINKED_SETTINGS = ("nodes", "depth", "tree_top_k", "k", "candidates", "rows", "groups")
+NAME = "<extra>%{fullData.name}</extra>"
+MARGIN = {"l": 56, "r": 16, "t": 64, "b": 48}
+
+
+def build_figures(report: Report) -> dict[str, PlotlyDict]:
+    """Return the figures that the report has numbers for, by title."""
+    figures = {
+        "Tokens per target pass by category": category_figure(report, "tau", lambda summary: summary.tau),
+        "Speed-up over plain by category": category_figure(report, "speed-up", lambda summary: summary.speedup),
+        "Acceptance by depth": depth_figure(report),
+    }
+    for setting in LINKED_SETTINGS:
+        if sweeps := find_sweeps(report, setting):
+            title = setting.replace("_", "-")
+            figures[f"Speed over {title}"] = sweep_figure(
+                sweeps, title, "tokens per second", lambda summary: summary.tokens_per_second
+            )
+            figures[f"Tokens per target pass over {title}"] = sweep_figure(
+                sweeps, title, "tau", lambda summary: summary.tau
+            )
+    if report.misses:
+        figures["Misses by reason"] = miss_figure(report)
+    return figures
+
+
+def category_figure(report: Report, label: str, read: Callable[[Summary], float | None]) -> PlotlyDict:
+    """Draw one number as bars: categories along x, the overall last, one bar a lane."""
+    categories = [*report.categories, "overall"]
+    bars = []
+    for place, (name, lane) in enumerate(report.lanes.items()):
+        summaries = [*(lane.by_category[category] for category in report.categories), lane.overall]
+        bars.append(
+            {
+                "type": "bar",
+                "name": name,
+                "x": categories,
+                "y": [read(summary) for summary in summaries],
+                "customdata": [summary.n_questions for summary in summaries],
+                "marker": {"color": _cycled(COLOURS, place), "pattern": _pattern(place)},
+                "hovertemplate": f"%{{x}}: {label} %{{y:.2f}}, %{{customdata}} questions{NAME}",
+            }
+        )
+    axes = {"xaxis": make_axis("", showgrid=False), "yaxis": make_axis(label, rangemode="tozero")}
+    return {"data": bars, "layout": _frame(barmode="group", **axes)}
+
+
+def depth_figure(report: Report) -> PlotlyDict:
+    """Draw acceptance by depth as one line a lane that drafts."""
+    lines = []
+    for place, (name, lane) in enumerate(report.lanes.items()):
+        rates = lane.overall.acceptance_by_depth
+        if rates:
+            lines.append(_line(name, place, list(rates), list(rates.values()), "depth %{x}: accepted in %{y:.1%}"))
+    axes = {
+        "xaxis": make_axis("depth", dtick=1, showgrid=False),
+        "yaxis": make_axis("accepted", range=[0, 1], tickformat=".0%"),
+    }
+    return {"data": lines, "layout": _frame(**axes)}
+
+
+def find_sweeps(report: Report, setting: str) -> dict[str, list[LaneReport]]:
+    """Return the lanes that differ in one numeric setting alone, ascending, by the name of what they share."""
+    sweeps: dict[str, list[LaneReport]] = {}
+    for lane in report.lanes.values():
+        if setting in lane.head.asked:
+            others = (f"{name}={value}" for name, value in lane.head.asked.items() if name != setting)
+            sweeps.setdefault(" ".join([lane.head.stem, *others]), []).append(lane)
+    ordered = {name: sorted(lanes, key=lambda lane: lane.head.asked[setting]) for name, lanes in sweeps.items()}
+    return {name: lanes for name, lanes in ordered.items() if len(lanes) > 1}
+
+
+def sweep_figure(
+    sweeps: dict[str, list[LaneReport]], setting: str, label: str, read: Callable[[Summary], float | None]
+) -> PlotlyDict:
+    """Draw one number over the values of a setting, one line a sweep."""
+    name_of = setting.replace("-", "_")
+    lines = [
+        _line(
+            name,
+            place,
+            [lane.head.asked[name_of] for lane in lanes],
+            [read(lane.overall) for lane in lanes],
+            f"{setting} %{{x}}: {label} %{{y:.2f}}",
+        )
+        for place, (name, lanes) in enumerate(sweeps.items())
+    ]
+    axes = {"xaxis": make_axis(setting, showgrid=False), "yaxis": make_axis(label, rangemode="tozero")}
+    return {"data": lines, "layout": _frame(**axes)}
+
+
+def miss_figure(report: Report) -> PlotlyDict:
+    """Draw the misses of each lane in percent of its passes, stacked by reason."""
+    by_reason = {reason: [lane.by["reason"][reason] for lane in report.misses.values()] for reason in MISS_REASONS}
+    bars = [
+        {
+            "type": "bar",
+            "name": reason.replace("_", " "),
+            "x": list(report.misses),
+            "y": [100 * count.n_misses / max(1, count.n_passes) for count in counts],
+            "customdata": [count.n_misses for count in counts],
+            "marker": {"color": _cycled(COLOURS, place), "pattern": _pattern(place)},
+            "hovertemplate": "%{customdata} misses, %{y:.1f} % of the passes" + NAME,
+        }
+        for place, (reason, counts) in enumerate(by_reason.items())
+    ]
+    axes = {"xaxis": make_axis("", showgrid=False), "yaxis": make_axis("percent of passes", rangemode="tozero")}
+    return {"data": bars, "layout": _frame(barmode="stack", **axes)}
+
+
+def make_page(figures: dict[str, PlotlyDict]) -> str:
+    """Return one HTML page with all figures; plotly itself is in it, so that it opens without a network.
+
+    Raises ValueError where plotly refuses a figure.
+    """
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8"><title>SpecViz bench</title>',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            "<style>body { font-family: system-ui, sans-serif; max-width: 75rem; margin: 1rem auto; padding: 0 1rem }",
+            "h2 { font-size: 1.1rem; margin: 2rem 0 0 }</style></head><body>",
+            *_sections(figures),
+            "</body></html>",
+        ]
+    )
+
+
+def _sections(figures: dict[str, PlotlyDict]) -> Iterator[str]:
+    for place, (title, figure) in enumerate(figures.items()):
+        drawn = Figure(figure).update_layout(template="none")
+        plot = drawn.to_html(
+            full_html=False, include_plotlyjs=place == 0, default_height="28rem", div_id=f"plot-{place}"
+        )
+        yield f"<h2>{html.escape(title)}</h2>\n{plot}"
+
+
+def _line(name: str, place: int, x: list[Any], y: list[Any], hover: str) -> PlotlyDict:
+    colour = _cycled(COLOURS, place)
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": name,
+        "x": x,
+        "y": y,
+        "line": {"color": colour, "width": 2},
+        "marker": {"color": colour, "symbol": _cycled(SYMBOLS, place), "size": 9},
+        "hovertemplate": hover + NAME,
+    }
+
+
+def _frame(**layout: Any) -> PlotlyDict:
+    """Return a light layout whose legend is always there and can hide lanes."""
+    frame: PlotlyDict = make_frame("light", margin=MARGIN, **layout)["layout"]
+    legend = {"orientation": "h", "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+    return frame | {"showlegend": True, "legend": legend, "dragmode": "zoom"}
+
+
+def _pattern(place: int) -> PlotlyDict:
+    return {"shape": _cycled(PATTERNS, place), "fillmode": "overlay", "size": 6, "solidity": 0.2}
+
+
+def _cycled(values: Sequence[str], place: int) -> str:
+    return values[place % len(values)]

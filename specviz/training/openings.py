@@ -58,7 +58,10 @@ OPENINGS_BY_USE: dict[str, tuple[str, ...]] = {
         "Answer the question from the passage.\n\nPassage:",
         "Read this passage and answer the question.\n\n",
         "Passage: The",
+        "Passage: In",
         "Context:",
+        "Context: The",
+        "Read the text and answer: who",
         "Using the text below, answer:",
     ),
     "coding": (

@@ -76,12 +76,26 @@ def take_head(config: Fields, tensors: dict[str, Tensor], target: Target, name: 
 
 def random_eagle3(target: Target) -> LoadedHead:
     """Return a head of the target's own shape that was never trained; its weights are the same every time."""
-    config = _config_like(target)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        head = DraftHead(config)
+    config = _config_like(target, min(target.vocab_size, RANDOM_DRAFT_VOCABULARY))
+    head = _random_head(config, seed=0)
     info = DrafterInfo(name="untrained EAGLE-3 head", source="random", trained=False)
     return _place(head, DraftVocabulary.first(config.draft_vocab_size, target.vocab_size), info, target)
+
+
+def start_eagle3(target: Target, vocabulary: DraftVocabulary, seed: int) -> LoadedHead:
+    """Return a head that training starts from: a random layer, and the target's own rows as its output embedding."""
+    config = _config_like(target, vocabulary.n_draft)
+    head = _random_head(config, seed)
+    with torch.no_grad():
+        head.lm_head.weight.copy_(target.output_embedding(vocabulary.target_ids))
+    info = DrafterInfo(name="EAGLE-3 head", source="random", trained=False)
+    return _place(head, vocabulary, info, target)
+
+
+def _random_head(config: HeadConfig, seed: int) -> DraftHead:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return DraftHead(config)
 
 
 def head_tensors(loaded: LoadedHead) -> dict[str, Tensor]:
@@ -317,7 +331,7 @@ def _note_positions(config: HeadConfig, target: Target, notes: list[str]) -> Non
         )
 
 
-def _config_like(target: Target) -> HeadConfig:
+def _config_like(target: Target, n_draft: int) -> HeadConfig:
     """Return the shape of a head that is built as the target's own layers are."""
     config, n_heads = target.config, target.config.num_attention_heads
     rope = getattr(config, "rope_parameters", None) or {}
@@ -329,7 +343,7 @@ def _config_like(target: Target) -> HeadConfig:
         n_kv_heads=getattr(config, "num_key_value_heads", None) or n_heads,
         head_dim=getattr(config, "head_dim", None) or target.hidden_size // n_heads,
         vocab_size=target.vocab_size,
-        draft_vocab_size=min(target.vocab_size, RANDOM_DRAFT_VOCABULARY),
+        draft_vocab_size=n_draft,
         n_positions=target.n_positions,
         feature_layers=tuple(sorted(target.feature_layers)),
         rope={"rope_parameters": dict(rope)} if "rope_theta" in rope else {},

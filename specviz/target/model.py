@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from specviz.target.attention import AttentionProbe, probed
 from specviz.target.cache import RowCache, SoftRows
 from specviz.target.experts import LayerRouting, captured_routing, find_routers
 from specviz.target.place_cache import PlaceCache
@@ -37,6 +38,7 @@ class Hidden:
     mask: Tensor
     features: Tensor | None = None
     routing: tuple[LayerRouting, ...] = ()
+    attention: AttentionProbe | None = None
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,11 @@ class Target:
         """The mean (H,) of all input embeddings; kept, because a vocabulary is long."""
         return self.embed(torch.arange(self.n_embeddings)).float().mean(dim=0).to(self.dtype)
 
+    def output_embedding(self, token_ids: Tensor) -> Tensor:
+        """Return the rows (N, H) of the output embedding that belong to token ids (N,)."""
+        weight = self.model.get_output_embeddings().weight
+        return weight[token_ids.to(weight.device)].detach()
+
     def new_cache(self, n_batch: int, capacity: int, soft: SoftRows | None = None) -> RowCache:
         """Return an empty cache for B prefixes with room for `capacity` columns each."""
         return RowCache(self.n_layers, n_batch, capacity, soft)
@@ -113,14 +120,16 @@ class Target:
         mask: Tensor,
         cache: RowCache | PlaceCache | None,
         feature_layers: tuple[int, ...] | None = None,
+        attention_row: int | None = None,
     ) -> Hidden:
         """Run rows (B, R, H) at positions (B, R) under a boolean mask (B, 1, R, C), writing into the cache.
 
         `feature_layers` are the layers whose inputs a drafter wants, ascending; None for none.
+        `attention_row` is a row whose attention weights are wanted; None for none.
         """
         by_layer = self._mask_by_layer(mask, positions, cache)
         hooked = self._captured(feature_layers or ()), captured_routing(self._routers, embeds.shape[0])
-        with self._lock, hooked[0] as captured, hooked[1] as routing:
+        with self._lock, hooked[0] as captured, hooked[1] as routing, probed(attention_row) as attention:
             output = self.base(
                 inputs_embeds=embeds,
                 position_ids=positions,
@@ -130,15 +139,19 @@ class Target:
             )
         joined = torch.cat([state.to(self.device) for state in captured], dim=-1) if captured else None  # (B, R, 3H)
         used = mask if isinstance(by_layer, dict) else by_layer
-        return Hidden(output.last_hidden_state, used, joined, tuple(routing))
+        return Hidden(output.last_hidden_state, used, joined, tuple(routing), attention)
 
     @torch.inference_mode()
     def logits(self, last: Tensor) -> Tensor:
         """Return the float32 logits (..., V) of final states (..., H)."""
         head = self.model.get_output_embeddings()
-        logits = head(last.to(head.weight.device)).float()
-        logits = logits * (getattr(self.config, "logit_scale", None) or 1.0)
-        logits = logits / (getattr(self.config, "logits_scaling", None) or 1.0)
+        return self.finish_logits(head(last.to(head.weight.device)).float())
+
+    def finish_logits(self, logits: Tensor) -> Tensor:
+        """Scale and cap the head's products (..., V) as the model's configuration says."""
+        for factor in (_factor(self.config, "logit_scale"), 1 / _factor(self.config, "logits_scaling")):
+            if factor != 1:  # a product of all logits is a copy of them all
+                logits = logits * factor
         cap = getattr(self.config, "final_logit_softcapping", None)
         return torch.tanh(logits / cap) * cap if cap else logits
 
@@ -167,6 +180,10 @@ class Target:
         if not self.windows.mixed:
             return narrow
         return {kind: narrow if kind == "sliding_attention" else mask for kind in self.windows.by_kind}
+
+
+def _factor(config: Any, name: str) -> float:
+    return float(getattr(config, name, None) or 1.0)
 
 
 def default_feature_layers(n_layers: int) -> tuple[int, int, int]:

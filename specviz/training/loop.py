@@ -1,0 +1,170 @@
+"""The training loop that every drafter shares: plan, loss, gradient, move, average, measure, save.
+
+A run is a function of its corpus, its configuration and its seed: each step's answers and random draws follow from the
+step's number, so a run that was interrupted goes on where its last checkpoint was, on the same curve. Several processes
+(`accelerate launch`) share each step's answers; their gradients are sums over all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from tqdm import tqdm
+
+from specviz.training.curve import Curve
+from specviz.training.optimizer import Movers, rate_share
+from specviz.training.plan import plan_batches
+
+STATE = "training_state.pt"
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """What every training is asked to do. Counts of tokens are tokens of answers.
+
+    `warm_up` is in steps, `cool_down` a share of the run, `average` the decay of the averaged weights, which are
+    what is measured and saved; `measure_every` and `save_every` are in steps.
+    """
+
+    steps: int
+    batch_tokens: int = 1500
+    learning_rate: float = 2e-3
+    warm_up: int = 20
+    cool_down: float = 0.3
+    clip: float = 1.0
+    average: float = 0.98
+    measure_every: int = 100
+    save_every: int = 100
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class StepLoss:
+    """The loss of this process's share of a step, summed and divided by the whole step's rows, and plain figures."""
+
+    total: Tensor
+    figures: dict[str, float]
+
+
+class Trainee(Protocol):
+    """What is trained: parameters, a loss over answers, a measure, and files."""
+
+    module: nn.Module
+    lengths: Sequence[int]  # answer tokens of each answer
+    precision: str  # accelerate's name of what the loss is computed in: "no" is float32
+
+    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
+        """Return the loss of these answers (indices); `n_tokens` are the whole step's answer tokens."""
+
+    def measure(self, module: nn.Module) -> dict[str, float]:
+        """Return figures of weights on held-out answers; `tau` is among them."""
+
+    def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
+        """Write weights as a drafter that loads in the page and the command line."""
+
+
+class Training:
+    """One run in its output folder: a drafter, a curve, and the state to go on from."""
+
+    def __init__(self, trainee: Trainee, config: TrainingConfig, out: Path, notes: dict[str, Any] | None = None) -> None:
+        self.trainee, self.config, self.out = trainee, config, out
+        self.notes = notes or {}
+        self.accelerator = Accelerator(mixed_precision=trainee.precision)
+        self.movers = Movers(trainee.module, config.learning_rate)
+        self.average = AveragedModel(trainee.module, multi_avg_fn=get_ema_multi_avg_fn(config.average))
+        self.curve = Curve()
+        self.step = 0
+        self.seconds = 0.0
+
+    def run(self) -> Curve:
+        """Train to the configured number of steps, from the last checkpoint where there is one."""
+        self.resume()
+        n_processes, own = self.accelerator.num_processes, self.accelerator.process_index
+        lengths = self.trainee.lengths
+        plan = plan_batches(lengths, self.config.batch_tokens * n_processes, self.config.seed, skip=self.step)
+        with tqdm(total=self.config.steps, initial=self.step, unit="step", disable=not self._leads) as bar:
+            while self.step < self.config.steps:
+                batch = next(plan)
+                started = perf_counter()
+                figures = self._advance(batch[own::n_processes], sum(lengths[i] for i in batch))
+                self.seconds += perf_counter() - started
+                self.step += 1
+                self.curve.add_step(self.step, figures | {"seconds": self.seconds})
+                self._after_step()
+                bar.update()
+                bar.set_postfix_str(self.curve.summary())
+        return self.curve
+
+    def resume(self) -> None:
+        """Take up the last checkpoint of the output folder, if there is one."""
+        path = self.out / STATE
+        if not path.is_file():
+            return
+        state = torch.load(path, map_location=self.accelerator.device, weights_only=True)
+        self.trainee.module.load_state_dict(state["module"])
+        self.average.load_state_dict(state["average"])
+        self.movers.load_state_dict(state["movers"])
+        self.curve = Curve.from_dict(json.loads(state["curve"]))
+        self.step, self.seconds = state["step"], state["seconds"]
+
+    @property
+    def _leads(self) -> bool:
+        return self.accelerator.is_main_process
+
+    def _advance(self, own: Sequence[int], n_tokens: int) -> dict[str, float]:
+        """Take one step and return its figures, summed over the processes."""
+        draw = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.step)
+        self.movers.set_rate(rate_share(self.step, self.config.steps, self.config.warm_up, self.config.cool_down))
+        with self.accelerator.autocast():
+            loss = self.trainee.loss(own, n_tokens, draw)
+        self.accelerator.backward(loss.total)
+        self._sum_gradients()
+        norm = self.movers.step(self.config.clip)
+        self.average.update_parameters(self.trainee.module)
+        names, values = zip(*{"loss": float(loss.total.detach()), **loss.figures}.items(), strict=True)
+        summed = self.accelerator.reduce(torch.tensor(values, device=self.accelerator.device), "sum").tolist()
+        return dict(zip(names, summed, strict=True)) | {"gradient": norm, "tokens": n_tokens}
+
+    def _sum_gradients(self) -> None:
+        if self.accelerator.num_processes > 1:
+            for parameter in self.movers.parameters:
+                own = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
+                parameter.grad = self.accelerator.reduce(own, "sum")
+
+    def _after_step(self) -> None:
+        last = self.step == self.config.steps
+        measured = last or self.step % self.config.measure_every == 0
+        if measured:
+            with torch.no_grad(), self.accelerator.autocast():
+                self.curve.add_measure(self.step, self.trainee.measure(self.average.module))
+        if self._leads and (measured or self.step % self.config.save_every == 0):
+            self.save()
+
+    def save(self) -> None:
+        """Write the drafter, the curve, the configuration and the checkpoint; a half-written checkpoint never counts."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        training = {**self.notes, **asdict(self.config), "steps_done": self.step, "hours": round(self.seconds / 3600, 2)}
+        self.trainee.save(self.average.module, self.out, training)
+        self.curve.save(self.out)
+        (self.out / "training.json").write_text(json.dumps(training, indent=2) + "\n", encoding="utf-8")
+        state = {
+            "module": self.trainee.module.state_dict(),
+            "average": self.average.state_dict(),
+            "movers": self.movers.state_dict(),
+            "curve": json.dumps(self.curve.to_dict()),
+            "step": self.step,
+            "seconds": self.seconds,
+        }
+        torch.save(state, self.out / f"{STATE}.part")
+        os.replace(self.out / f"{STATE}.part", self.out / STATE)
+

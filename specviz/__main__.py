@@ -1,4 +1,4 @@
-"""The command line: `python -m specviz run` and `bench`."""
+"""The command line: `python -m specviz run`, `bench` and `train`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from specviz.commands import bench, run
+from specviz.commands import bench, run, train
 from specviz.errors import exit_status
 
-COMMANDS = {"run": run, "bench": bench}  # each a module: HELP, add_arguments(parser), start(parsed)
+COMMANDS = {"run": run, "bench": bench, "train": train}  # each a module: HELP, add_arguments(parser), start(parsed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,6 +47,7 @@ class RunSettings(BaseModel):
     stop: tuple[str, ...] = ()
     raw: bool = False
     record: Literal["light", "full"] = "full"
+    attention_row: int | None = Field(default=None, ge=0, le=1023)
     compare_plain: bool = False
 
     k: int | None = Field(default=None, ge=1, le=32)
@@ -99,6 +100,8 @@ class RunSettings(BaseModel):
                 raise ValueError("the self-consistent selection takes one candidate for a slot: set candidates 1")
         if self.rows is not None and self.k is not None and self.rows < self.k + 1:
             raise ValueError(f"rows must be at least k + 1 = {self.k + 1}: the last token and its {self.k} slots")
+        if self.attention_row is not None and self.record == "light":
+            raise ValueError("attention-row needs the record level full")
         return self
 
     @property

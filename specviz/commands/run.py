@@ -30,6 +30,9 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--drafter", metavar="PATH|HUB_ID")
     run.add_argument("--stop", action="append", metavar="TEXT", help="end the answer before this text; may repeat")
     run.add_argument("--record", default="full", choices=("light", "full"))
+    run.add_argument(
+        "--attention-row", type=int, metavar="ROW", help="record the attention weights of this row of each pass"
+    )
     run.add_argument("--compare-plain", action="store_true", help="decode plainly too, compare and time")
     run.add_argument("--out", metavar="TRACE.json", help="save the trace")
     arguments.add_model(run)

@@ -170,7 +170,9 @@ class _Job:
                 settings.max_new_tokens,
                 n_free=target.n_positions - len(prompt),
             ),
-            recorder=StepRecorder(target, sampler, settings.record == "full" and not plain, plain),
+            recorder=StepRecorder(
+                target, sampler, settings.record == "full" and not plain, plain, settings.attention_row
+            ),
         )
 
     def header(self, row: int) -> RunTrace:

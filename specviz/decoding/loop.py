@@ -37,7 +37,8 @@ def decode(target: Target, drafter: Drafter, sequences: list[Sequence]) -> Itera
         rows = build_rows(target, masks, cache, active, proposals)
         draft_ms = clock.lap()
 
-        hidden = target.forward(rows.embeds, rows.positions, rows.mask, cache, drafter.feature_layers)
+        attention_row = active[0].recorder.choose_attention_row(index, rows.n_rows)
+        hidden = target.forward(rows.embeds, rows.positions, rows.mask, cache, drafter.feature_layers, attention_row)
         turns = [
             _judge(target, sequence, _part(index, i, sequence, proposals[i], rows, hidden, cache.n_soft))
             for i, sequence in enumerate(active)
@@ -76,6 +77,8 @@ def _part(
         n_soft=n_soft,
         n_padding=rows.n_rows - layout.n_rows,
         routing=tuple(routing.batch_row(batch_row) for routing in hidden.routing),
+        attention=hidden.attention,
+        batch_row=batch_row,
     )
 
 

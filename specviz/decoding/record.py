@@ -22,14 +22,27 @@ from specviz.trace import KvTrace, LateVerdict, NodeTrace, Source, StepTimes, St
 
 
 class StepRecorder:
-    """Writes the steps of one sequence. `plain` names the target itself as the source of every token."""
+    """Writes the steps of one sequence.
 
-    def __init__(self, target: Target, sampler: Sampler, full: bool, plain: bool) -> None:
+    `plain` names the target itself as the source of every token; `attention_row` is a row of each pass whose
+    attention weights a full record holds.
+    """
+
+    def __init__(
+        self, target: Target, sampler: Sampler, full: bool, plain: bool, attention_row: int | None = None
+    ) -> None:
         self._target = target
         self._codec: TextCodec = target.tokenizer
         self._sampler = sampler
         self._full = full
         self._plain = plain
+        self._attention_row = attention_row
+
+    def choose_attention_row(self, index: int, n_rows: int) -> int | None:
+        """Return the row of a pass whose attention is to be recorded: the wanted one, or the last; None for none."""
+        if self._attention_row is None or not self._full or index == 0:
+            return None
+        return min(self._attention_row, n_rows - 1)
 
     def record(self, turn: Turn, times: StepTimes) -> StepTrace:
         """Return the step of a pass; the milliseconds of recording are added to `times`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from specviz.decoding.record_attention import record_attention
 from specviz.decoding.record_shadow import shadow_nodes
 from specviz.decoding.sampling import Sampler
 from specviz.decoding.turn import Turn
@@ -39,6 +40,7 @@ def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampl
     if extra_committed and not turn.unverified and turn.proposal.evidence.log_probs:
         step.nodes[last].miss = _miss(turn, last)
     step.routing.extend(_target_routing(turn, reached))
+    step.attention = record_attention(turn)
     if turn.proposal.evidence.shadow is not None:
         step.shadow = shadow_nodes(turn, turn.proposal.evidence.shadow(), codec)
     if turn.layout.kind == "contemplate":

@@ -63,14 +63,14 @@ def _rule(turn: Turn, window: int | None) -> MaskRule:
 
 def _logical_columns(turn: Turn) -> np.ndarray:
     """Return (R, P + S + R) booleans: physical columns put in the trace's order, other rows' padding left out."""
+    return turn.mask[: turn.layout.n_rows, order_columns(turn).to(turn.mask.device)].cpu().numpy()
+
+
+def order_columns(turn: Turn) -> torch.Tensor:
+    """Return the physical columns (P + S + R,) in the trace's order."""
     n_rows, n_soft = turn.layout.n_rows, turn.n_soft
     base = turn.mask.shape[1] - n_rows - turn.n_padding
-    order = [
-        *range(n_soft, n_soft + turn.n_cached),
-        *range(n_soft),
-        *range(base, base + n_rows),
-    ]
-    return turn.mask[:n_rows, torch.tensor(order, device=turn.mask.device)].cpu().numpy()
+    return torch.tensor([*range(n_soft, n_soft + turn.n_cached), *range(n_soft), *range(base, base + n_rows)])
 
 
 def _labelled(row: MaskRow, turn: Turn, codec: TextCodec) -> MaskRow:

@@ -14,6 +14,7 @@ from specviz.decoding.layout import RowLayout
 from specviz.decoding.limits import Cut
 from specviz.decoding.verification import Verdict
 from specviz.drafters.base import PassResult, Proposal, UnverifiedToken
+from specviz.target.attention import AttentionProbe
 from specviz.target.experts import LayerRouting
 
 
@@ -23,7 +24,8 @@ class PassPart:
 
     `last` (R, H), `features` (R, 3H) or None, `mask` (R, C) in physical columns; rows of padding
     follow the layout's own. `prefix_ids` are all tokens committed before the pass; `routing` is what
-    a target with experts decided, layer by layer.
+    a target with experts decided, layer by layer; `attention` is what was seen of one row's weights,
+    in the batch's row `batch_row`.
     """
 
     index: int
@@ -36,6 +38,8 @@ class PassPart:
     n_soft: int
     n_padding: int
     routing: tuple[LayerRouting, ...] = field(default=(), kw_only=True)
+    attention: AttentionProbe | None = field(default=None, kw_only=True)
+    batch_row: int = field(default=0, kw_only=True)
 
     @property
     def n_cached(self) -> int:

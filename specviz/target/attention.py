@@ -6,8 +6,13 @@ that decides how masked attention is computed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from transformers import AttentionInterface
@@ -17,6 +22,54 @@ from specviz.errors import SpecVizError
 
 NAME = "specviz_rows"
 UNSUPPORTED = ("softcap", "s_aux", "sinks", "position_bias")
+
+_probe: ContextVar[AttentionProbe | None] = ContextVar("probe", default=None)
+
+
+@dataclass
+class AttentionProbe:
+    """Computes the weights of one row again, layer by layer, and checks them against what the layer gave.
+
+    Over all layers and heads, `mean` and `largest` are the weights (B, C), and `error` (B,) is the largest difference
+    between the layers' output and that of the weights, relative to the largest value. A weight is exactly 0 where
+    the mask hides the column; a small `error` says that the layers used these weights and no others.
+    """
+
+    row: int
+    means: list[Tensor] = field(default_factory=list)
+    largest: Tensor | None = None
+    error: Tensor | None = None
+
+    @property
+    def mean(self) -> Tensor:
+        return torch.stack(self.means).mean(dim=0)
+
+    def observe(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None, given: Tensor
+    ) -> None:
+        """Look at one layer; shapes are those of `attend_rows`, `given` (B, Hq, R, D) is its output."""
+        n_groups = query.shape[1] // key.shape[1]
+        keys, values = (part.float().repeat_interleave(n_groups, dim=1) for part in (key, value))  # (B, Hq, C, D)
+        asked = query[:, :, self.row].float() * (scaling if scaling is not None else query.shape[-1] ** -0.5)
+        scores = torch.einsum("bhd,bhcd->bhc", asked, keys)
+        weights = scores.masked_fill(~mask[:, :, self.row], float("-inf")).softmax(dim=-1)  # (B, Hq, C)
+        expected = torch.einsum("bhc,bhcd->bhd", weights, values)
+        error = (given[:, :, self.row].float() - expected).abs().amax(dim=(1, 2)) / expected.abs().amax(dim=(1, 2))
+        self.means.append(weights.mean(dim=1))
+        highest = weights.amax(dim=1)
+        self.largest = highest if self.largest is None else torch.maximum(self.largest, highest)
+        self.error = error if self.error is None else torch.maximum(self.error, error)
+
+
+@contextmanager
+def probed(row: int | None) -> Iterator[AttentionProbe | None]:
+    """Observe the attention of one row in the passes inside; None observes nothing."""
+    probe = None if row is None else AttentionProbe(row)
+    token = _probe.set(probe)
+    try:
+        yield probe
+    finally:
+        _probe.reset(token)
 
 
 def register_attention() -> str:
@@ -56,6 +109,9 @@ def attend_rows(
             scale=scaling,
             enable_gqa=query.shape[1] != key.shape[1],
         )
+    probe = _probe.get()
+    if probe is not None and attention_mask is not None:
+        probe.observe(query, key, value, attention_mask, scaling, output)
     return output.transpose(1, 2).contiguous(), None
 
 

@@ -43,6 +43,7 @@ DESCRIPTIONS = {
     "stop": "texts before which the answer ends",
     "raw": "leave out the chat template",
     "record": "how much every step records",
+    "attention_row": "a row of each pass whose attention weights a full record holds too",
     "compare_plain": "decode plainly too, and measure the speed-up",
     "k": "lookahead: slots behind a token",
     "selection": "lookahead: verified is lossless, self-consistent is the seed's rule",

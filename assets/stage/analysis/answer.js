@@ -1,0 +1,69 @@
+// A pane whose content is Python's answer about the run or the step that is shown.
+
+import { h } from '../dom.js';
+
+const CALM = 180; // milliseconds that the choice must rest before Python is asked
+
+// `show(answer, ask)` returns the content, or null where the pane has nothing to say; `scope` is 'run' or 'step'.
+// A live run is asked about when it is over. `ask(kind, values)` asks about the same run and step.
+export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) {
+  const body = h('div', { class: 'answer-body' });
+  const element = h('section', { class: `analysis ${name}`, 'aria-label': title, hidden: '' },
+    h('h3', {}, title), h('p', { class: 'hint' }, hint), body);
+  const changes = scope === 'run' ? ['run', 'row', 'finish'] : ['run', 'row', 'finish', 'step'];
+  let asked = '';
+  let timer = null;
+
+  function update(state, changed) {
+    const isReady = Boolean(stage.row && state.run.finished && (scope === 'run' || stage.frame));
+    if (!isReady) element.hidden = true;
+    if (!isReady || !changes.some((change) => changed.has(change))) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => refresh(state), scope === 'run' ? 0 : CALM);
+  }
+
+  async function refresh({ run, row, step }) {
+    const key = `${run.id} ${row} ${scope === 'step' ? step : ''}`;
+    if (asked === key) return;
+    asked = key;
+    const ask = (about, values = {}) => stage.askOfRun(about, { step, ...values }, run);
+    try {
+      const answer = await ask(kind);
+      if (asked === key) put(answer, ask);
+    } catch (error) {
+      if (asked === key) fail(error);
+    }
+  }
+
+  function put(answer, ask) {
+    const content = answer === null ? null : show(answer, ask);
+    element.hidden = !content;
+    if (content) body.replaceChildren(...[content].flat().filter(Boolean));
+  }
+
+  function fail(error) {
+    asked = '';
+    element.hidden = false;
+    body.replaceChildren(h('p', { class: 'hint' }, error.message));
+  }
+
+  return { element, update };
+}
+
+// Where a number comes from.
+export const originTag = (origin) => h('small', { class: 'origin' }, origin);
+
+export function makeTable(caption, heads, rows) {
+  return h('div', { class: 'scroll' }, h('table', {}, h('caption', {}, caption),
+    h('thead', {}, h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head)))),
+    h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(makeCell))))));
+}
+
+function makeCell(value, place) {
+  const content = Array.isArray(value) ? value : [value];
+  return place === 0 ? h('th', { scope: 'row' }, ...content) : h('td', {}, ...content);
+}
+
+export function makeFigure(title, plot) {
+  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title), plot.element);
+}

@@ -1,0 +1,132 @@
+// Two runs of one prompt side by side: two methods, two checkpoints or two settings.
+
+import { h, pieceNodes } from '../dom.js';
+import { makePlot } from '../plot.js';
+import { makeFigure, makeTable, originTag } from './answer.js';
+import { chip, goButton } from './losslessness.js';
+
+const MOST_REMEMBERED = 8;
+const METRICS = [
+  ['tau', 'tokens per target pass', 2],
+  ['tau_draft', 'drafted tokens per pass', 2],
+  ['tokens_per_second', 'tokens per second', 1],
+  ['rows_per_pass', 'rows per pass', 1],
+  ['draft_ms', 'draft, ms', 1],
+  ['verify_ms', 'verify, ms', 1],
+  ['speedup', 'speed-up over plain', 2],
+];
+
+export function makeCompare(stage) {
+  const plot = makePlot(stage, 'divergence');
+  const seen = new Map();
+  const chooser = h('select', { onchange: compare }, h('option', { value: '' }, 'choose a run…'));
+  const file = h('input', { type: 'file', accept: '.json,.gz', onchange: () => readFile(file.files[0]) });
+  const result = h('div', { 'aria-live': 'polite' });
+  const element = h('section', { class: 'analysis compare', 'aria-label': 'Two runs side by side', hidden: '' },
+    h('h3', {}, 'Two runs side by side'),
+    h('p', { class: 'hint' }, 'Choose a second run of the same prompt: a recorded one, one that was on this page before, or a trace file.'),
+    h('div', { class: 'fields' }, h('label', {}, 'this run against ', chooser), h('label', {}, 'or a trace file ', file)), result);
+
+  function update(state, changed) {
+    element.hidden = !(stage.row && state.run.finished);
+    if (element.hidden || !['run', 'row', 'finish'].some((name) => changed.has(name))) return;
+    remember(state.run);
+    listRuns();
+    compare();
+  }
+
+  function remember(run) {
+    if (!run.handle) return;
+    const { method, model, settings } = run.rows[0].head;
+    const name = run.name || `${method} on ${model.name}, seed ${settings.seed ?? 0}`;
+    seen.delete(run.handle);
+    seen.set(run.handle, run.name ? `${run.origin}: ${name}` : `${run.origin} run ${seen.size + 1}: ${name}`);
+    while (seen.size > MOST_REMEMBERED) seen.delete(seen.keys().next().value);
+  }
+
+  async function listRuns() {
+    const { value } = chooser;
+    const recorded = await stage.ask('recordings').catch(() => []);
+    const listed = new Map([...recorded.map(({ handle, title }) => [handle, `recorded: ${title}`]), ...seen]);
+    listed.delete(stage.state.run.handle);
+    const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
+    chooser.replaceChildren(h('option', { value: '' }, 'choose a run…'), ...options);
+  }
+
+  async function readFile(chosen) {
+    if (!chosen) return;
+    try {
+      const handle = await stage.ask('keep', { trace: await textOf(chosen) });
+      seen.set(handle, chosen.name);
+      await listRuns();
+      chooser.value = handle;
+      await compare();
+    } catch (error) {
+      result.replaceChildren(h('p', { class: 'hint' }, error.message));
+    }
+  }
+
+  async function compare() {
+    result.replaceChildren();
+    if (!chooser.value) return;
+    try {
+      const found = await stage.askOfRun('compare', { other: chooser.value, other_row: 0 });
+      result.replaceChildren(...show(found));
+    } catch (error) {
+      result.replaceChildren(h('p', { class: 'hint' }, error.message));
+    }
+  }
+
+  function show(found) {
+    if (!found.same_prompt) return [h('p', {}, 'The two runs answer different prompts: nothing can be compared token by token.'), metricsTable(found)];
+    if (found.divergence) plot.draw(found.divergence);
+    return [
+      h('p', {}, describeText(found)),
+      found.parting && h('p', {}, 'There ', h('strong', {}, found.names[0]), ' says ', chip({ piece: found.parting.left_piece }), ', ',
+        h('strong', {}, found.names[1]), ' says ', chip({ piece: found.parting.right_piece }), '.'),
+      found.parts_at && describePair(found),
+      lanes(stage, found),
+      metricsTable(found),
+      found.divergence && makeFigure(`Divergence by depth, over the ${found.n_pairs} steps behind the same text`, plot),
+    ].filter(Boolean);
+  }
+
+  function describePair({ parts_at: pair, names }) {
+    const [left, right] = pair.pieces.map((tokens) => tokens.flatMap((token) => [chip(token), ' ']));
+    return h('div', {}, h('h4', {}, 'The first steps that fall out of line'),
+      h('p', {}, `Behind the same ${pair.n_text} tokens ${names[0]} commits `, ...left, `in its step `, goButton(stage, pair.steps[0]),
+        `, ${names[1]} commits `, ...right, `in its step ${pair.steps[1]}.`));
+  }
+
+  return { element, update };
+}
+
+function describeText({ n_equal: n, lengths, parting }) {
+  if (!parting) return `Both answers are the same ${n} tokens.`;
+  return `The answers agree for ${n} tokens (of ${lengths[0]} and ${lengths[1]}) and part at token ${n + 1}.`;
+}
+
+function metricsTable({ names, metrics, acceptance }) {
+  const number = (value, digits) => (typeof value === 'number' ? value.toFixed(digits) : 'not measured');
+  const rows = METRICS.map(([name, label, digits]) => [label, ...metrics.map((values) => number(values[name], digits))]);
+  const byDepth = (rates) => Object.entries(rates).map(([depth, rate]) => `${depth}: ${Math.round(100 * rate)} %`).join(' · ') || 'none';
+  const shared = ['accepted by depth, same text', ...acceptance.map(byDepth)];
+  return h('div', {}, makeTable('Metrics of the whole runs', ['metric', ...names], [...rows, shared]), originTag('computed; times measured'));
+}
+
+// Both answers, step by step, in the colours of what happened.
+function lanes(stage, { names, lanes: both }) {
+  const { palette } = stage.context.constants.figures;
+  const token = (each) => {
+    const status = palette.status_of_source[each.source];
+    return h('span', { class: 'token', data: { status, glyph: palette.statuses[status].glyph } }, ...pieceNodes(each));
+  };
+  const group = (tokens, i) => h('span', { class: 'group', data: { step: i } }, ...tokens.map(token));
+  return h('div', { class: 'lanes' }, ...both.map((steps, i) => h('div', { class: 'lane' }, h('strong', {}, names[i]),
+    h('div', { class: 'tokens' }, ...steps.map(group)))));
+}
+
+async function textOf(file) {
+  if (!file.name.endsWith('.gz')) return file.text();
+  return new Response(file.stream().pipeThrough(new DecompressionStream('gzip'))).text();
+}

@@ -1,0 +1,52 @@
+// One row of the mask three times: as recorded, as its rule says, and as attention really flowed.
+
+import { h } from '../dom.js';
+import { makePlot } from '../plot.js';
+import { makeAnswerPane, originTag } from './answer.js';
+
+export function makeMaskProof(stage) {
+  const plot = makePlot(stage, 'mask_proof');
+
+  function show({ rows, attention_row: attended }, ask) {
+    const labels = Array.isArray(rows) ? rows : Array.from({ length: rows }, (_, i) => `row ${i}`);
+    const result = h('div', { 'aria-live': 'polite' });
+    const options = labels.map((label, i) => h('option', { value: i, selected: i === (attended ?? 0) }, `${i}: ${label}${i === attended ? ' (attention recorded)' : ''}`));
+    const chooser = h('select', { onchange: prove }, ...options);
+
+    async function prove() {
+      const proof = await ask('mask_proof', { mask_row: Number(chooser.value) });
+      plot.draw(proof.figure);
+      result.replaceChildren(...describe(proof), plot.element);
+    }
+
+    prove().catch((error) => result.replaceChildren(h('p', { class: 'hint' }, error.message)));
+    return [h('label', { class: 'chooser' }, 'row ', chooser), result];
+  }
+
+  return makeAnswerPane(stage, {
+    name: 'mask-proof',
+    title: 'Mask proof',
+    hint: 'The recorded mask, its rule expanded anew, and the attention weights of the row; a masked column must be exactly zero.',
+    kind: 'step',
+    scope: 'step',
+    show,
+  });
+}
+
+function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, attention_row: attended, error, earlier, first_column: first }) {
+  const flows = error !== null;
+  const verdict = leaks.length ? `A LEAK: ${leaks.join(', ')} can be read although masked.`
+    : differs ? 'Record and rule differ: a column that the rule shows was masked.'
+      : `No leak: ${masked} masked columns${recorded ? ', recorded as masked' : ''}${flows ? ', with attention of exactly zero' : ''}.`;
+  const before = first ? ` Of the ${first} earlier columns the row sees ${earlier[1]}.` : '';
+  return [
+    h('p', { class: leaks.length || differs ? 'verdict bad' : 'verdict' }, h('strong', {}, verdict), before, ' ', originTag(recorded ? 'recorded' : 'computed')),
+    h('p', { class: 'hint' }, describeFlow(flows, attended, error)),
+  ];
+}
+
+function describeFlow(flows, attended, error) {
+  if (flows) return `Attention is over all layers and heads. The layers’ own output differs from these weights’ by at most ${error.toPrecision(2)} of its size: they are what flowed.`;
+  if (attended !== null) return `Attention was recorded for row ${attended} alone.`;
+  return 'Attention was not recorded in this run: ask for it with attention_row (a row of each pass) at record level full.';
+}

@@ -1,0 +1,104 @@
+// Plain decoding and the method on one clock, at any speed. Both lanes were measured; without a plain lane there is
+// no race and no speed-up.
+
+import { h, pieceNodes } from '../dom.js';
+import { makePlot } from '../plot.js';
+import { makeAnswerPane, originTag } from './answer.js';
+
+const SPEEDS = [0.25, 0.5, 1, 2, 5];
+const NAMES = { plain: 'plain', lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
+
+export function makeRace(stage) {
+  const plot = makePlot(stage, 'race');
+  let stop = () => {};
+
+  function show(race) {
+    stop();
+    const lanes = [race.plain, race.own].map((lane) => makeLane(stage, lane));
+    const clock = makeClock(lanes, Math.max(race.plain.arrivals.at(-1).ms, race.own.arrivals.at(-1).ms));
+    stop = clock.pause;
+    plot.draw(race.figure);
+    return [describe(race), clock.element, ...lanes.map((lane) => lane.element), plot.element];
+  }
+
+  return makeAnswerPane(stage, {
+    name: 'race',
+    title: 'Race on one clock',
+    hint: 'Both decoded this prompt with the same seed, one after the other and warmed up; the clock is theirs, recording left out.',
+    kind: 'race',
+    scope: 'run',
+    show,
+  });
+}
+
+function describe({ plain, own, speedup }) {
+  const seconds = (lane) => (lane.arrivals.at(-1).ms / 1000).toFixed(2);
+  const times = `${NAMES[own.name]} took ${seconds(own)} s, plain decoding ${seconds(plain)} s`;
+  const ratio = speedup === null ? '.' : `; tokens per second ${speedup.toFixed(2)} times plain. `;
+  return h('p', {}, times, ratio, speedup === null ? null : originTag('measured'));
+}
+
+// One lane: its tokens appear as the clock passes their moment.
+function makeLane(stage, { name, arrivals }) {
+  const { palette } = stage.context.constants.figures;
+  const chips = arrivals.map(({ text, source }) => {
+    const status = palette.status_of_source[source];
+    const { glyph } = palette.statuses[status];
+    return h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes({ piece: text }));
+  });
+  const count = h('output', { class: 'count' });
+  const bar = h('progress', { max: arrivals.length, value: 0, 'aria-label': `${NAMES[name]}: tokens so far` });
+  const element = h('div', { class: 'lane' }, h('div', { class: 'line' }, h('strong', {}, NAMES[name]), bar, count),
+    h('div', { class: 'tokens' }, ...chips));
+
+  function showAt(ms) {
+    const shown = arrivals.filter((arrival) => arrival.ms <= ms).length;
+    chips.forEach((chip, i) => { chip.hidden = i >= shown; });
+    bar.value = shown;
+    count.textContent = `${shown} of ${arrivals.length} tokens`;
+  }
+
+  showAt(Infinity);
+  return { element, showAt };
+}
+
+function makeClock(lanes, duration) {
+  const slider = h('input', { type: 'range', min: 0, max: duration, step: 'any', value: duration, 'aria-label': 'Time', oninput: () => seek(slider.valueAsNumber) });
+  const now = h('output', { class: 'where' });
+  const play = h('button', { type: 'button', onclick: () => (timer ? pause() : start()) }, 'Start the race');
+  const speed = h('select', { 'aria-label': 'Speed' }, ...SPEEDS.map((value) => h('option', { value, selected: value === 1 }, `${value}×`)));
+  const element = h('div', { class: 'line clock' }, play, slider, now, speed);
+  let timer = null;
+  let last = 0;
+
+  function seek(ms) {
+    slider.value = ms;
+    now.textContent = `${(ms / 1000).toFixed(2)} s`;
+    for (const lane of lanes) lane.showAt(ms);
+  }
+
+  function start() {
+    if (slider.valueAsNumber >= duration) seek(0);
+    play.textContent = 'Pause';
+    last = performance.now();
+    timer = requestAnimationFrame(advance);
+  }
+
+  function advance(time) {
+    const ms = slider.valueAsNumber + Math.max(0, time - last) * Number(speed.value);
+    last = time;
+    seek(Math.min(ms, duration));
+    if (ms >= duration || !element.isConnected) return pause();
+    timer = requestAnimationFrame(advance);
+    return undefined;
+  }
+
+  function pause() {
+    cancelAnimationFrame(timer);
+    timer = null;
+    play.textContent = 'Start the race';
+  }
+
+  seek(duration);
+  return { element, pause };
+}

@@ -1,0 +1,69 @@
+// This step under other settings, without a model: computed from the recorded probabilities and the target's choices.
+
+import { h, spellPiece } from '../dom.js';
+import { makeAnswerPane, originTag } from './answer.js';
+import { chip } from './losslessness.js';
+
+const FIELDS = {
+  nodes: ['nodes, root included', { min: 1, max: 256, step: 1 }],
+  depth: ['deepest level', { min: 1, max: 32, step: 1 }],
+  top_k: ['children of a node', { min: 1, max: 64, step: 1 }],
+  threshold: ['threshold', { min: 0, max: 1, step: 0.01 }],
+};
+
+export function makeWhatIf(stage) {
+  function show({ change }, ask) {
+    const fields = Object.entries(FIELDS).filter(([name]) => change[name] !== null);
+    if (!fields.length) return null;
+    const result = h('div', { class: 'outcome', 'aria-live': 'polite' });
+    const inputs = fields.map(([name, [label, limits]]) => makeField(name, label, limits, change[name], recompute));
+    const reset = h('button', { type: 'button', class: 'small', onclick: () => { inputs.forEach((input) => input.reset()); recompute(); } }, 'As it was');
+    let latest = 0;
+
+    async function recompute() {
+      latest += 1;
+      const own = latest;
+      const asked = Object.fromEntries(inputs.map((input) => [input.name, input.value()]));
+      try {
+        const outcome = await ask('what_if', { change: asked });
+        if (own === latest) result.replaceChildren(...describe(outcome));
+      } catch (error) {
+        if (own === latest) result.replaceChildren(h('p', { class: 'hint' }, error.message));
+      }
+    }
+
+    recompute();
+    return [h('div', { class: 'fields' }, ...inputs.map((input) => input.element), reset), result];
+  }
+
+  return makeAnswerPane(stage, {
+    name: 'what-if',
+    title: 'What if?',
+    hint: 'Change what this step ran with. After the same text the target takes the same token, so the outcome can be computed from the record.',
+    kind: 'step',
+    scope: 'step',
+    show,
+  });
+}
+
+function makeField(name, label, limits, was, changed) {
+  const input = h('input', { type: 'number', ...limits, value: was, onchange: changed });
+  return {
+    name,
+    element: h('label', {}, label, input),
+    value: () => (input.value === '' || Number.isNaN(input.valueAsNumber) ? was : input.valueAsNumber),
+    reset: () => { input.value = was; },
+  };
+}
+
+function describe({ unknown, n_tokens: n, was, accepted, extra, nodes, n_nodes: size }) {
+  const tree = nodes.length > 0 && h('details', {}, h('summary', {}, `The ${size} nodes, root included`), h('ul', { class: 'sent' }, ...nodes.map(describeNode)));
+  if (unknown) return [h('p', {}, h('strong', {}, 'Not in the record. '), unknown), tree].filter(Boolean);
+  const difference = n === was ? 'as many as it did' : `it committed ${was}`;
+  const path = [...accepted.map((token) => [chip(token), ' ']).flat(), extra ? chip(extra) : 'the answer ends'];
+  return [h('p', {}, h('strong', {}, `${n} ${n === 1 ? 'token' : 'tokens'}`), ` (${difference}): `, ...path, ' ', originTag('computed')), tree].filter(Boolean);
+}
+
+function describeNode(token) {
+  return h('li', { class: token.sent ? '' : 'new' }, `+${token.depth} ${spellPiece(token)}${token.sent ? '' : ' (was not sent)'}`);
+}

@@ -9,6 +9,7 @@ import { makeHeader } from './stage/header.js';
 import { openInbox } from './stage/inbox.js';
 import { makeMetrics } from './stage/metrics.js';
 import { paletteStyle } from './stage/palette.js';
+import { makeRecorder } from './stage/record.js';
 import { makeRibbon } from './stage/ribbon.js';
 import { failRun, Run } from './stage/run.js';
 import { makeTabs } from './stage/tabs.js';
@@ -22,7 +23,9 @@ const PAGE_RULES = `
 
 export function start(context) {
   const stage = new Stage(context);
-  openInbox(context, (item, message) => stage.receive(item, message));
+  openInbox(context, (item, message, tape) => stage.receive(item, message, tape), (error) => stage.set({ error }));
+  context.deliver(context.props.value);
+  context.early.forEach(context.deliver);
   document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
   document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
   document.addEventListener('specviz:over', () => stage.close());
@@ -39,6 +42,7 @@ class Stage {
     this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
     const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
     this.root.replaceChildren(style, ...this.views.map((view) => view.element));
+    this.recorder = makeRecorder(this);
     this.scheduled = false;
     this.draw();
   }
@@ -90,24 +94,24 @@ class Stage {
     return missing ? undefined : value;
   }
 
-  // The same about a whole run, which is sent once; a server that was restarted has forgotten it.
+  // The same about a whole run; a server that has forgotten it gets it again.
   async askOfRun(kind, values = {}, run = this.state.run) {
     const row = run === this.state.run ? this.state.row : 0;
-    const ask = async () => this.ask(kind, { row, ...values, run: await this.handleOf(run) });
+    const ask = () => this.ask(kind, { row, ...values, run: run.handle });
     const answer = await ask();
     if (answer !== undefined) return answer;
-    run.handle = null;
+    if (!run.isRecorded) throw new Error('The server no longer holds this run.');
+    run.handle = await this.ask('keep', { trace: run.toJson() });
     return ask();
   }
 
-  // What Python calls a run.
-  handleOf(run) {
-    run.handle ??= this.ask('keep', { trace: run.toJson() });
-    return run.handle;
+  // A step to the last digit, with a sentence for each node: {step, why}.
+  recordOf(index = this.state.step) {
+    return this.recorder.read(this.state.run, this.row, index);
   }
 
-  receive(item, message) {
-    if (item.kind === 'start') return this.begin(item, message);
+  receive(item, message, tape) {
+    if (item.kind === 'start') return this.begin(item, message, tape);
     if (item.kind === 'failed') return this.set({ phase: 'idle', error: item.message });
     const { run } = this.state;
     if (!run || run.id !== message.run) return undefined;
@@ -120,11 +124,12 @@ class Stage {
 
   end(run) {
     this.clampStep();
+    this.recorder.complete(run).catch((error) => console.warn(error));
     this.set({ phase: 'idle', error: run.failed ? run.message : '' });
   }
 
-  begin(item, message) {
-    const run = new Run(item, message.run);
+  begin(item, message, tape) {
+    const run = new Run(item, message.run, tape);
     const live = item.origin === 'live';
     const step = live ? 0 : 1; // a recording opens on its first speculative step
     this.set({ run, row: 0, step, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'loading' });

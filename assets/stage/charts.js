@@ -1,6 +1,7 @@
 // The charts of the step: figures come ready from Python, what is chosen is marked here.
 
 import { h } from './dom.js';
+import { expandMask } from './mask_cells.js';
 import { currentTheme } from './palette.js';
 import { loadPlotly, makePlot } from './plot.js';
 
@@ -98,7 +99,7 @@ export function makeCharts(stage) {
 
   // What is chosen is marked here, so that choosing costs no round trip.
   function withSelection(name, figure, node) {
-    if (name === 'mask') return markMask(figure, node);
+    if (name === 'mask') return markMask(expandMask(figure), node);
     return name === 'tree' ? { ...figure, data: ringNode(figure.data, node) } : figure;
   }
 

@@ -27,7 +27,7 @@ export function makeHeader(stage) {
   const badge = h('span', { class: 'badge' });
   const source = h('span', { class: 'source' });
   const status = h('span', { class: 'status', role: 'status' });
-  const save = h('button', { type: 'button', class: 'small', onclick: () => saveTrace(stage.state.run) }, 'Save trace');
+  const save = h('button', { type: 'button', class: 'small', onclick: saveTrace }, 'Save trace');
   const alert = h('p', { class: 'alert', role: 'alert', hidden: '' });
   const notices = h('ul', { class: 'notices', 'aria-label': 'Notices' });
   const rows = h('div', { class: 'rows', role: 'group', 'aria-label': 'Prompts of the batch' });
@@ -56,6 +56,16 @@ export function makeHeader(stage) {
     const pressed = String(i === stage.state.row);
     return h('button', { type: 'button', class: 'small', 'aria-pressed': pressed, onclick: () => stage.choose({ row: i }) },
       `${i + 1}: ${name}`);
+  }
+
+  async function saveTrace() {
+    const { run } = stage.state;
+    try {
+      await stage.recorder.complete(run);
+      download(run.toJson(), `specviz-${run.rows[0].head.run_id}.json`, 'application/json');
+    } catch (error) {
+      stage.set({ error: error.message });
+    }
   }
 
   return { element, update };
@@ -105,8 +115,8 @@ export function describeDivergence({ index, step, piece, expected_piece: expecte
   return `Leaves plain greedy decoding at token ${index + 1}${where}: “${piece}”${odds}, instead of “${expected}”${near}.`;
 }
 
-function saveTrace(run) {
-  const url = URL.createObjectURL(new Blob([run.toJson()], { type: 'application/json' }));
-  h('a', { href: url, download: `specviz-${run.rows[0].head.run_id}.json` }).click();
+function download(text, name, type) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  h('a', { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

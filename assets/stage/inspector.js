@@ -14,24 +14,24 @@ export function makeInspector(stage) {
     if (!stage.frame || body.key === key) return;
     body.key = key;
     const subject = findSubject(stage.frame.step, state.node);
-    if (subject) show(stage.frame.step, state.node, subject);
+    if (subject) show(key, state.node, subject);
     else body.replaceChildren(h('p', { class: 'hint' }, 'Choose a token, above or in a chart, to see why it was taken or not.'));
   }
 
-  function show(step, node, { token, status, isNode }) {
+  async function show(key, node, { token, status, isNode }) {
     const why = h('p', { class: 'why', 'aria-live': 'polite' }, '…');
     const { glyph, label } = palette.statuses[status];
     const chip = h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes(token));
     const title = h('p', { class: 'title' }, chip, isNode ? ` ${label}, node ${node}` : ` ${label}, the target’s own token`);
-    body.replaceChildren(title, why, ...(isNode ? [h('div', { class: 'columns' }, facts(token), ...tops(token))] : []));
-    explain(step, node, why);
-  }
-
-  async function explain(step, node, why) {
+    body.replaceChildren(title, why);
     try {
-      why.textContent = await stage.ask('explain', { step, node });
-    } catch {
-      why.textContent = 'The server could not be asked for the explanation.';
+      const record = await stage.recordOf();
+      if (body.key !== key) return;
+      why.textContent = record.why[node];
+      const known = record.step.nodes[node];
+      if (known) body.append(h('div', { class: 'columns' }, facts(known), ...tops(known)));
+    } catch (error) {
+      why.textContent = error.message;
     }
   }
 

@@ -7,19 +7,30 @@
 // What a pane may use:
 //   stage.state                {run, row, step, node, expert, view, phase, follow, playing, ...}; read only
 //   stage.row                  the row shown: {head, steps, metrics}; stage.row.steps[i] is {step, figures, sentence}
-//   stage.frame                the step shown, of the same shape
+//   stage.frame                the step shown, of the same shape; its `step` has what is drawn (step_item.py)
+//   await stage.recordOf(i)    step i of the row to the last digit, and a sentence for each node: {step, why}
 //   stage.choose({step, node, row, expert})   choose something; all views mark it
 //   stage.ask(kind, values)                   ask Python (specviz/ui/questions.py); throws Error(sentence)
 //   stage.askOfRun(kind, values, run)         the same about a whole run, `question.run()` in Python
 //   makePlot(stage, kind) of plot.js          a chart that a bare figure from Python is drawn in
 
+import { makeCompare } from './analysis/compare.js';
+import { makeDrafting } from './analysis/drafting.js';
+import { makeFuture, makeThoughts } from './analysis/future.js';
+import { makeHindsight } from './analysis/hindsight.js';
+import { makeLosslessness } from './analysis/losslessness.js';
+import { makeMaskProof } from './analysis/mask_proof.js';
+import { makeOverview } from './analysis/overview.js';
+import { makeRace } from './analysis/race.js';
+import { makeWaterfall } from './analysis/waterfall.js';
+import { makeWhatIf } from './analysis/what_if.js';
 import { makeCharts } from './charts.js';
 import { makeDrafted } from './drafted.js';
 import { makeInspector } from './inspector.js';
 
 export const TABS = [
-  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts] },
-  { name: 'run', label: 'Run', panes: [] },
-  { name: 'compare', label: 'Compare', panes: [] },
+  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts, makeWhatIf, makeThoughts, makeMaskProof, makeWaterfall] },
+  { name: 'run', label: 'Run', panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
+  { name: 'compare', label: 'Compare', panes: [makeCompare] },
   { name: 'lessons', label: 'Lessons', panes: [] },
 ];

@@ -1,40 +1,34 @@
-// A run as the browser holds it: for each row its head (the trace without steps), its steps and metrics.
+// A run as the browser holds it: for each row its head (the trace without steps), what is drawn of its steps, its
+// metrics, and the record of its steps, which comes later (record.js).
 
 export class Run {
-  constructor({ origin, name, heads, seed }, id) {
-    Object.assign(this, { id, origin, name, seed, message: '', finished: false, handle: null });
-    this.rows = heads.map((text) => ({ text, head: JSON.parse(text), steps: [], metrics: {} }));
+  constructor({ origin, name, handle, heads, seed }, id, tape) {
+    Object.assign(this, { id, origin, name, handle, seed, tape, message: '', finished: false });
+    this.rows = heads.map((text, index) => ({ index, text, head: JSON.parse(text), steps: [], metrics: {}, records: [] }));
   }
 
   get failed() { return this.rows.some((row) => row.head.finish_reason === 'error'); }
 
+  // Whether the record of every step is here.
+  get isRecorded() { return this.rows.every(({ steps, records }) => steps.every((_, i) => records[i])); }
+
   apply(item) {
-    this.handle = null; // Python knows less of it now
-    if (item.kind === 'step') this.addStep(item);
+    if (item.kind === 'step') this.rows[item.row].steps[item.step.index] = { ...item, step: readNodes(item.step) };
     if (item.kind === 'metrics') this.rows[item.row].metrics = item.values;
     if (item.kind === 'finish') this.finish(item);
-  }
-
-  // What the target says of a token one pass later completes the step before (self-consistent selection).
-  addStep(item) {
-    const { steps } = this.rows[item.row];
-    steps[item.step.index] = item;
-    for (const { step, node, target_prob, target_rank, target_argmax } of item.step.late) {
-      Object.assign(steps[step].step.nodes[node], { target_prob, target_rank, target_argmax });
-    }
   }
 
   finish({ heads, message }) {
     heads.forEach((text, i) => {
       const head = JSON.parse(text); // its metrics may say more than the last step's: the speed-up comes at the end
-      Object.assign(this.rows[i], { text, head, metrics: head.metrics });
+      Object.assign(this.rows[i], { text, head, metrics: head.metrics, records: [] });
     });
     Object.assign(this, { finished: true, message });
   }
 
-  // The trace as JSON. Heads are kept as the text that Python wrote: a seed may be larger than a double holds.
+  // The trace as JSON, of the texts that Python wrote: a number may say more than a double holds.
   toJson() {
-    const runs = this.rows.map((row) => withSteps(row));
+    const runs = this.rows.map(({ text, records }) => `${text.slice(0, -1)},"steps":[${records.map(({ step }) => step).join(',')}]}`);
     return runs.length === 1 ? runs[0] : `{"schema_version":1,"batch":[${runs.join(',')}]}`;
   }
 }
@@ -49,6 +43,11 @@ export function failRun(run) {
   Object.assign(run, { finished: true, message: 'The end of this run did not arrive; this is what there is of it.' });
 }
 
-function withSteps({ text, steps }) {
-  return `${text.slice(0, -1)},"steps":[${steps.map(({ step }) => JSON.stringify(step)).join(',')}]}`;
+// Nodes travel as a table of columns.
+function readNodes(step) {
+  const { parent, ...others } = step.nodes;
+  const nodes = parent.map((own, idx) => ({
+    idx, parent: own, ...Object.fromEntries(Object.entries(others).map(([name, column]) => [name, column[idx]])),
+  }));
+  return { ...step, nodes };
 }

@@ -18,6 +18,8 @@ from specviz.ui import packing
 from specviz.ui.backend import Decode
 from specviz.ui.pacing import SECONDS_BETWEEN_MESSAGES, pace
 from specviz.ui.request import RunRequest
+from specviz.ui.shelf import TraceShelf
+from specviz.ui.step_item import step_item
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +46,9 @@ class Ended:
 
 @dataclass
 class LiveRun:
-    """Keeps what a run has so far, and turns its events into items."""
+    """Keeps what a run has so far, and turns its events into items; `handle` is what the page asks by."""
 
+    handle: str
     runs: list[RunTrace] = field(default_factory=list)
     pieces: list[list[str]] = field(default_factory=list)
 
@@ -57,7 +60,7 @@ class LiveRun:
             if isinstance(event, Started):
                 self.runs = [run.model_copy(update={"steps": [], "row": row}) for row, run in enumerate(event.runs)]
                 self.pieces = [[token.piece for token in run.prompt] for run in self.runs]
-                items.append(packing.start_item(self.runs, "live"))
+                items.append(packing.start_item(self.runs, "live", self.handle))
             elif isinstance(event, Stepped):
                 items.append(self._add_step(event))
                 touched.add(event.row)
@@ -71,7 +74,7 @@ class LiveRun:
         own = [token.piece for token in event.step.committed]
         n_characters = sum(len(piece) for piece in own)
         n_hidden = sum(len(token.piece) for token in run.answer) - len(event.text)
-        item = packing.step_item(event.row, event.step, pieces, min(n_characters, n_hidden))
+        item = step_item(event.row, event.step, pieces, min(n_characters, n_hidden))
         pieces += own
         return item
 
@@ -91,19 +94,22 @@ def stream_run(
     decode: Decode,
     request: RunRequest,
     switch: StopSwitch,
+    shelf: TraceShelf,
     wall_seconds: float,
     interval: float = SECONDS_BETWEEN_MESSAGES,
 ) -> Iterator[StageValue]:
     """Decode and yield stage values; closing this generator closes the engine's after the step in hand."""
-    run, live = uuid.uuid4().hex, LiveRun()
+    run, stream = uuid.uuid4().hex, packing.ItemStream()
+    live = LiveRun(handle=run)
+    shelf.hold(run, lambda: live.runs)
     with closing(_guard(decode, request, switch, wall_seconds)) as events:
         for n, group in enumerate(pace(events, interval)):
-            yield stage_value(run, n, live.make_items(group))
+            yield stage_value(run, n, stream.pack(live.make_items(group)))
 
 
-def stage_value(run: str, n: int, items: Iterable[packing.Item]) -> StageValue:
+def stage_value(run: str, n: int, packed: bytes) -> StageValue:
     """Return a value for the stage; `n` makes each one new, since an equal value reaches no watcher."""
-    return {"run": run, "n": n, "items": [packing.pack(item) for item in items]}
+    return {"run": run, "n": n, "packed": packing.write_base64(packed)}
 
 
 def _guard(

@@ -16,9 +16,11 @@ from specviz.ui.backend import Backend, Decode
 from specviz.ui.controls import Controls, build_controls
 from specviz.ui.endpoints import MODEL_QUEUE, add_endpoints
 from specviz.ui.live import StageValue, StopSwitch, stream_run
-from specviz.ui.recorded import file_value, list_recordings, read_trace_file, stream_trace
+from specviz.ui.recorded import file_value, stream_recording, stream_upload
 from specviz.ui.request import RunRequest, VisitorLimits, make_request
+from specviz.ui.shelf import TraceShelf
 from specviz.ui.stage import ASSETS, build_stage
+from specviz.ui.trace_file import list_recordings, read_trace_file, title_recording
 
 INTRODUCTION = """
 # SpecViz
@@ -38,41 +40,45 @@ def build_page(
 ) -> gr.Blocks:
     """Build the page over an engine; `decode` replaces its `stream` where that must run elsewhere (ZeroGPU)."""
     limits, decode = limits or VisitorLimits(), decode or backend.stream
-    traces = list_recordings(recordings)
+    shelf = TraceShelf(list_recordings(recordings), limits.trace_bytes)
     with gr.Blocks(title="SpecViz", fill_width=True, analytics_enabled=False) as page:
         switch = gr.State(StopSwitch())
         with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=330, elem_id="controls"):
                 gr.Markdown(INTRODUCTION)
                 controls = build_controls(backend, limits)
-                recording = _build_trace_chooser(traces)
+                recording = _build_trace_chooser(shelf)
                 upload = gr.UploadButton(
                     "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
                 )
             with gr.Column(scale=3, min_width=320):
-                stage = build_stage(_first_value(traces, limits))
-        _connect_run(controls, stage, switch, backend, decode, limits)
-        _connect_traces(recording, upload, stage, traces, limits)
+                stage = build_stage(_first_value(shelf), shelf)
+        _connect_run(controls, stage, switch, backend, decode, shelf, limits)
+        _connect_traces(recording, upload, stage, shelf)
         add_endpoints(backend, decode, limits)
     page.queue(max_size=limits.queue, default_concurrency_limit=4)
     return page
 
 
-def _build_trace_chooser(traces: dict[str, Path]) -> gr.Dropdown:
-    names = list(traces)
-    return gr.Dropdown(
-        names, value=names[0] if names else None, label="Recorded runs", visible=bool(names), elem_id="recording"
-    )
+def _build_trace_chooser(shelf: TraceShelf) -> gr.Dropdown:
+    choices = [(title_recording(name), name) for name in shelf.recordings]
+    first = choices[0][1] if choices else None
+    return gr.Dropdown(choices, value=first, label="Recorded runs", visible=bool(choices), elem_id="recording")
 
 
-def _first_value(traces: dict[str, Path], limits: VisitorLimits) -> dict[str, Any] | None:
-    for name, path in traces.items():
-        return file_value(read_trace_file(path, limits.trace_bytes), name)
-    return None
+def _first_value(shelf: TraceShelf) -> dict[str, Any] | None:
+    first = next(iter(shelf.recordings), None)
+    return file_value(shelf, first) if first else None
 
 
 def _connect_run(
-    controls: Controls, stage: gr.HTML, switch: gr.State, backend: Backend, decode: Decode, limits: VisitorLimits
+    controls: Controls,
+    stage: gr.HTML,
+    switch: gr.State,
+    backend: Backend,
+    decode: Decode,
+    shelf: TraceShelf,
+    limits: VisitorLimits,
 ) -> None:
     """Run checks at once, outside the model's queue, then decodes in it; Stop ends a run or takes it off the queue."""
 
@@ -87,7 +93,7 @@ def _connect_run(
         return gr.update(interactive=False), gr.update(interactive=True)
 
     def decode_live(flag: StopSwitch, *values: Any) -> Iterator[StageValue]:
-        yield from stream_run(decode, request_of(values), flag, limits.wall_seconds)
+        yield from stream_run(decode, request_of(values), flag, shelf, limits.wall_seconds)
 
     inputs = [switch, *controls.components]
     buttons = [controls.run, controls.stop]
@@ -123,17 +129,15 @@ def _reset_buttons() -> tuple[dict[str, Any], dict[str, Any]]:
     return gr.update(interactive=True), gr.update(interactive=False)
 
 
-def _connect_traces(
-    recording: gr.Dropdown, upload: gr.UploadButton, stage: gr.HTML, traces: dict[str, Path], limits: VisitorLimits
-) -> None:
+def _connect_traces(recording: gr.Dropdown, upload: gr.UploadButton, stage: gr.HTML, shelf: TraceShelf) -> None:
     def open_recording(name: str) -> Iterator[StageValue]:
         with shown():
-            yield from stream_trace(read_trace_file(traces[name], limits.trace_bytes), "recorded", name)
+            yield from stream_recording(shelf, name)
 
     def open_upload(path: str) -> Iterator[StageValue]:
         with shown():
-            trace = read_trace_file(Path(path), limits.trace_bytes)
-        yield from stream_trace(trace, "loaded", Path(path).name)
+            trace = read_trace_file(Path(path), shelf.max_bytes)
+        yield from stream_upload(shelf, trace, Path(path).name)
 
     recording.input(open_recording, recording, stage, **PRIVATE)
     upload.upload(open_upload, upload, stage, **PRIVATE)

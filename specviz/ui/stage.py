@@ -16,11 +16,12 @@ import plotly
 
 from specviz.figures import figure_constants
 from specviz.metrics import METRIC_DEFINITIONS
-from specviz.ui.questions import answer
+from specviz.ui.questions import answer_question
+from specviz.ui.shelf import TraceShelf
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 STAGE_SCRIPT = ASSETS / "stage.js"
-STAGE_STYLE = ASSETS / "stage.css"
+STAGE_STYLES = [ASSETS / "stage.css", ASSETS / "stage" / "analysis.css"]
 PLOTLY_SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 
 TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stage…</p></div>'
@@ -41,13 +42,20 @@ import(context.fileUrl(context.constants.assets.stage))
 """
 
 
-def build_stage(value: dict[str, Any] | None) -> gr.HTML:
-    """Add the stage to the current page, showing `value` (a recording) from the first paint on."""
+def build_stage(value: dict[str, Any] | None, shelf: TraceShelf) -> gr.HTML:
+    """Add the stage to the current page, showing `value` (a recording) from the first paint on.
+
+    The scripts ask about the traces on the shelf.
+    """
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        return answer_question(request, shelf)
+
     gr.set_static_paths([STAGE_SCRIPT, ASSETS / "stage", PLOTLY_SCRIPT])
     return gr.HTML(
         value,
         html_template=TEMPLATE,
-        css_template=STAGE_STYLE.read_text(encoding="utf-8"),
+        css_template="".join(path.read_text(encoding="utf-8") for path in STAGE_STYLES),
         js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(_collect_constants())),
         apply_default_css=False,
         elem_id="stage-block",

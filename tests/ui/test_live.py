@@ -6,11 +6,12 @@ import json
 
 import pytest
 from fake_engine import FakeEngine
+from unpacking import read_values
 
 from specviz.settings import make_settings
-from specviz.ui import packing
 from specviz.ui.live import UNEXPECTED, StopSwitch, stream_run
 from specviz.ui.request import RunRequest
+from specviz.ui.shelf import TraceShelf
 
 
 def request(*prompts: str, **fields) -> RunRequest:
@@ -18,8 +19,11 @@ def request(*prompts: str, **fields) -> RunRequest:
 
 
 def run(engine: FakeEngine, asked: RunRequest, switch: StopSwitch | None = None, wall: float = 60.0):
-    values = stream_run(engine.stream, asked, switch or StopSwitch(), wall, interval=0.0)
-    return [packing.unpack(packed) for value in values for packed in value["items"]]
+    return read_values(stream(engine, asked, switch, wall))
+
+
+def stream(engine: FakeEngine, asked: RunRequest, switch: StopSwitch | None = None, wall: float = 60.0):
+    return stream_run(engine.stream, asked, switch or StopSwitch(), TraceShelf(), wall, interval=0.0)
 
 
 def kinds(items) -> list[str]:
@@ -36,30 +40,29 @@ def test_a_run_is_told_from_start_to_finish():
 
 
 def test_every_value_is_new():
-    values = list(stream_run(FakeEngine(delay=0).stream, request(), StopSwitch(), 60, interval=0.0))
+    values = list(stream(FakeEngine(delay=0), request()))
     assert [value["n"] for value in values] == list(range(len(values)))
     assert len({value["run"] for value in values}) == 1
 
 
 def test_runs_do_not_share_anything():
     engine = FakeEngine(delay=0)
-    first = stream_run(engine.stream, request("first"), StopSwitch(), 60, interval=0.0)
-    second = stream_run(engine.stream, request("second", max_new_tokens=60), StopSwitch(), 60, interval=0.0)
+    first = stream(engine, request("first"))
+    second = stream(engine, request("second", max_new_tokens=60))
     mixed = [value for pair in zip(first, second, strict=False) for value in pair]
     for run_id in {value["run"] for value in mixed}:
-        items = [packing.unpack(packed) for value in mixed if value["run"] == run_id for packed in value["items"]]
+        items = read_values(value for value in mixed if value["run"] == run_id)
         indices = [item["step"]["index"] for item in items if item["kind"] == "step"]
         assert indices == list(range(len(indices)))
 
 
 def test_stop_ends_the_work_after_the_step_in_hand():
     engine, switch = FakeEngine(delay=0), StopSwitch()
-    values = stream_run(engine.stream, request("slow? no", max_new_tokens=300), switch, 60, interval=0.0)
-    for _ in range(4):
-        next(values)
+    values = stream(engine, request("slow? no", max_new_tokens=300), switch)
+    first = [next(values) for _ in range(4)]
     done = engine.n_steps
     switch.requested = True
-    rest = [packing.unpack(packed) for value in values for packed in value["items"]]
+    rest = read_values([*first, *values])
     assert engine.n_steps <= done + 1 and engine.closed == 1 and not switch.running
     assert rest[-1]["kind"] == "finish"
     assert json.loads(rest[-1]["heads"][0])["finish_reason"] == "stopped"
@@ -75,7 +78,7 @@ def test_a_run_that_was_stopped_while_it_waited_never_begins():
 def test_closing_releases_the_engine(n_values):
     """F41: a reader that leaves at any message leaves nothing running."""
     engine, switch = FakeEngine(delay=0), StopSwitch()
-    values = stream_run(engine.stream, request(), switch, 60, interval=0.0)
+    values = stream(engine, request(), switch)
     for _ in range(n_values):
         next(values)
     values.close()
@@ -120,3 +123,14 @@ def test_metrics_come_with_the_steps_they_count():
     finish = next(item for item in reversed(items) if item["kind"] == "finish")
     assert finish is items[-1]
     assert last["values"]["n_tokens"] == head["metrics"]["n_tokens"]
+
+
+def test_the_page_may_ask_about_a_run_from_its_start_on():
+    shelf = TraceShelf()
+    values = stream_run(FakeEngine(delay=0).stream, request(), StopSwitch(), shelf, 60, interval=0.0)
+    first = [next(values) for _ in range(3)]
+    handle = read_values(first)[0]["handle"]
+    n_first = len(shelf.runs(handle)[0].steps)
+    assert n_first >= 1
+    list(values)
+    assert len(shelf.runs(handle)[0].steps) > n_first and shelf.runs(handle)[0].finish_reason == "length"

@@ -1,14 +1,20 @@
-"""What travels to the stage: packed, in order, whole."""
+"""What travels to the stage: packed, in order, small, and the record of it whole."""
 
 from __future__ import annotations
 
 import json
 
-from fake_engine import DEFAULTS, FakeEngine, make_run
+import pytest
+from fake_engine import FakeEngine, make_run
+from unpacking import read_answer, read_parts
 
+from specviz.figures import explain_node, mask_figure
 from specviz.settings import make_settings
-from specviz.trace import BatchTrace, from_json, to_json
+from specviz.trace import BatchTrace, from_json
 from specviz.ui import packing
+from specviz.ui.questions import answer_question
+from specviz.ui.shelf import TraceShelf
+from specviz.ui.step_item import NODE_FIELDS, shorten_mask, step_item
 
 ENGINE = FakeEngine()
 
@@ -18,53 +24,95 @@ def make_trace(prompt: str = "hello", **fields):
     return make_run(0, prompt, settings, ENGINE.info("scripted"))
 
 
-def rebuild(items) -> str:
-    """Put a trace together as assets/stage/run.js does."""
-    items = list(items)
-    heads = next(item for item in items if item["kind"] == "finish")["heads"]
-    steps = [
-        [item["step"] for item in items if item["kind"] == "step" and item["row"] == row] for row in range(len(heads))
-    ]
-    runs = [f'{head[:-1]},"steps":{json.dumps(own)}}}' for head, own in zip(heads, steps, strict=True)]
+def items_of(trace) -> list[packing.Item]:
+    return list(packing.trace_items(packing.runs_of(trace), "loaded", "handle"))
+
+
+def rebuild(trace) -> str:
+    """Put a trace together from heads and records, as assets/stage/run.js does."""
+    shelf = TraceShelf()
+    handle = shelf.keep(trace)
+    runs = []
+    for row, head in enumerate(items_of(trace)[-1]["heads"]):
+        values = {"kind": "record", "run": handle, "row": row, "first": 0, "last": 10**6}
+        steps = [record["step"] for record in read_answer(answer_question(values, shelf)["value"])]
+        runs.append(f'{head[:-1]},"steps":[{",".join(steps)}]}}')
     return runs[0] if len(runs) == 1 else f'{{"schema_version":1,"batch":[{",".join(runs)}]}}'
 
 
-def test_pack_round_trip():
-    item = {"kind": "failed", "message": "${alert(1)} <b> \u202e 😀 \x00"}
-    assert packing.unpack(packing.pack(item)) == item
+def test_items_survive_the_stream_in_parts():
+    items = [{"kind": "failed", "message": f"${{alert(1)}} <b> \u202e 😀 \x00 \n {i}"} for i in range(5)]
+    stream = packing.ItemStream()
+    assert read_parts([stream.pack(items[:2]), stream.pack([]), stream.pack(items[2:])]) == items
 
 
-def test_pack_keeps_a_lone_surrogate_from_breaking_the_stream():
-    assert isinstance(packing.pack({"piece": "\ud83d"}), str)
+def test_a_lone_surrogate_does_not_break_the_stream():
+    stream = packing.ItemStream()
+    parts = [stream.pack([{"piece": "\ud83d"}]), stream.pack([{"piece": "b"}])]
+    assert read_parts(parts)[1] == {"piece": "b"}
 
 
-def test_trace_items_hold_the_whole_trace():
+def test_the_record_is_exact():
+    """A seed beyond 2**53 and every digit of a probability survive."""
     trace = make_trace(seed=2**60)
-    items = [packing.unpack(packing.pack(item)) for item in packing.trace_items(trace, "loaded")]
-    assert from_json(rebuild(items)) == trace
+    trace.steps[2].nodes[1].target_prob = 0.1 + 0.2
+    assert from_json(rebuild(trace)) == trace
 
 
-def test_trace_items_of_a_batch():
+def test_the_record_of_a_batch_is_exact():
     runs = [make_trace("one"), make_trace("two words")]
     batch = BatchTrace(batch=[run.model_copy(update={"row": row}) for row, run in enumerate(runs)])
-    items = list(packing.trace_items(batch, "recorded", "batch"))
-    assert from_json(rebuild(items)) == from_json(to_json(batch))
-    assert [len(item["heads"]) for item in items if item["kind"] == "start"] == [2]
+    assert from_json(rebuild(batch)) == batch
+    assert [len(item["heads"]) for item in items_of(batch) if item["kind"] == "start"] == [2]
+
+
+def test_the_record_says_why_for_every_node():
+    trace, shelf = make_trace(k=3), TraceShelf()
+    values = {"kind": "record", "run": shelf.keep(trace), "first": 2, "last": 3}
+    (record,) = read_answer(answer_question(values, shelf)["value"])
+    step = trace.steps[2]
+    assert record["why"]["1"] == explain_node(step, 1, trace.steps[3])
+    assert set(record["why"]) == {"-1", *(str(node.idx) for node in step.nodes)}
+
+
+def test_nodes_travel_as_columns():
+    step = make_trace(k=3).steps[2]
+    nodes = step_item(0, step, [])["step"]["nodes"]
+    assert nodes == {name: [getattr(node, name) for node in step.nodes] for name in NODE_FIELDS}
+
+
+@pytest.mark.parametrize("fields", [{"k": 3}, {"k": 2, "candidates": 3}, {"method": "plain"}])
+def test_a_shortened_mask_says_the_same(fields):
+    step = make_trace(**fields).steps[3]
+    whole = mask_figure(step, ["a"] * 9, theme=None)["data"][1]
+    short = shorten_mask(mask_figure(step, ["a"] * 9, theme=None))["data"][1]
+    assert short["x"] + short["y"] == whole["x"]
+    assert [read_runs(line) for line in short["z"]] == whole["z"]
+
+
+def read_runs(line: str) -> list[int]:
+    codes, count, letter = [], "", ""
+    for character in f"{line}z":
+        if character.isdigit():
+            count += character
+            continue
+        codes += [ord(letter) - ord("a")] * int(count) if letter else []
+        letter, count = character, ""
+    return codes
 
 
 def test_what_a_stop_text_cuts_is_hidden():
     """F11: the text ends before the stop text, whose tokens are committed."""
     trace = make_trace(stop="lazy d", max_new_tokens=9, k=2)
-    items = list(packing.trace_items(trace, "loaded"))
     shown = "".join("".join(token["piece"] for token in item["step"]["committed"])[: -item["hidden"] or None]
-                    for item in items if item["kind"] == "step")  # fmt: skip
+                    for item in items_of(trace) if item["kind"] == "step")  # fmt: skip
     assert shown == trace.text == "The quick brown fox jumps over the "
     assert trace.text_cut == len("lazy dog")
 
 
 def test_metrics_are_those_of_metrics_py():
     trace = make_trace()
-    *_, finish = packing.trace_items(trace.model_copy(update={"metrics": {}}), "loaded")
+    *_, finish = items_of(trace.model_copy(update={"metrics": {}}))
     assert json.loads(finish["heads"][0])["metrics"] == trace.metrics
 
 
@@ -73,7 +121,9 @@ def test_seed_figures_belong_to_lookahead_alone():
     assert packing.seed_figures(make_trace(method="plain")) is None
 
 
-def test_a_step_stays_small():
-    trace = make_trace(max_new_tokens=96, k=DEFAULTS["lookahead"]["k"])
-    sizes = [len(packing.pack(item)) for item in packing.trace_items(trace, "live") if item["kind"] == "step"]
+def test_a_step_of_60_nodes_stays_small():
+    trace = make_trace(max_new_tokens=96, k=2, candidates=30)
+    assert max(len(step.nodes) for step in trace.steps) > 60
+    stream = packing.ItemStream()
+    sizes = [len(packing.write_base64(stream.pack([item]))) for item in items_of(trace) if item["kind"] == "step"]
     assert sum(sizes) / len(sizes) < 4096

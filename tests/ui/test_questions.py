@@ -6,18 +6,11 @@ import pytest
 from fake_engine import FakeEngine, make_run
 
 from specviz.settings import make_settings
-from specviz.trace import to_json
-from specviz.ui.questions import KeptTraces, MissingTraceError, answer
+from specviz.trace import save_trace, to_json
+from specviz.ui.questions import answer_question
+from specviz.ui.shelf import MOST_KEPT, MissingTraceError, TraceShelf
 
 RUN = make_run(0, "hello", make_settings(max_new_tokens=20), FakeEngine().info("scripted"))
-
-
-def test_explain_needs_nothing_but_the_step():
-    step = next(step for step in RUN.steps if step.accepted)
-    request = {"kind": "explain", "step": step.model_dump(mode="json"), "node": step.accepted[0]}
-    assert answer(request)["value"].startswith("Accepted")
-    extra = [token for token in step.committed if token.source in ("bonus", "correction")]
-    assert not extra or "step" in answer({**request, "node": -1})["value"]
 
 
 @pytest.mark.parametrize(
@@ -27,30 +20,39 @@ def test_explain_needs_nothing_but_the_step():
         [],
         {},
         {"kind": "unheard of"},
-        {"kind": "explain"},
-        {"kind": "explain", "step": {}, "node": 0},
-        {"kind": "explain", "step": RUN.steps[1].model_dump(mode="json"), "node": 999},
+        {"kind": "record"},
+        {"kind": "record", "run": 3, "first": 0, "last": 1},
         {"kind": "keep", "trace": "not a trace"},
         {"kind": "keep", "trace": 3},
     ],
 )
 def test_nonsense_is_answered_with_a_sentence(request_):
-    reply = answer(request_)
+    reply = answer_question(request_, TraceShelf())
     assert set(reply) == {"error"} and reply["error"].endswith(".")
 
 
-def test_a_kept_trace_is_found_by_its_handle():
-    kept = KeptTraces(most=2)
-    first = kept.keep(RUN)
-    assert kept.run(first, 0).steps == RUN.steps
-    assert answer({"kind": "keep", "trace": to_json(RUN)})["value"] != first
+def test_a_forgotten_trace_is_missing_until_it_is_brought_again():
+    shelf = TraceShelf()
+    question = {"kind": "record", "run": "gone", "first": 0, "last": 1}
+    assert answer_question(question, shelf) == {"missing": True}
+    handle = answer_question({"kind": "keep", "trace": to_json(RUN)}, shelf)["value"]
+    assert set(answer_question({**question, "run": handle}, shelf)) == {"value"}
 
 
 def test_the_trace_nobody_asked_about_is_forgotten_first():
-    kept = KeptTraces(most=2)
-    first, second = kept.keep(RUN), kept.keep(RUN)
-    kept.run(first, 0)
-    kept.keep(RUN)
-    assert kept.run(first, 0)
+    shelf = TraceShelf()
+    handles = [shelf.keep(RUN) for _ in range(MOST_KEPT)]
+    shelf.runs(handles[0])
+    shelf.keep(RUN)
+    assert shelf.runs(handles[0])[0].steps == RUN.steps
     with pytest.raises(MissingTraceError):
-        kept.run(second, 0)
+        shelf.runs(handles[1])
+
+
+def test_recordings_are_there_for_everybody_and_nothing_else_is(tmp_path):
+    save_trace(RUN, tmp_path / "a.json")
+    shelf = TraceShelf({"a": tmp_path / "a.json"})
+    assert shelf.runs("recorded/a")[0].steps == RUN.steps
+    for handle in ("a", "recorded/b", "recorded/../a", ""):
+        with pytest.raises(MissingTraceError):
+            shelf.runs(handle)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 
 import pytest
 from fake_engine import FakeEngine, make_run
+from unpacking import read_parts, read_values
 
 from specviz.errors import SpecVizError
 from specviz.settings import make_settings
 from specviz.trace import save_trace, to_json
-from specviz.ui import packing
-from specviz.ui.recorded import file_value, list_recordings, read_trace_file, stream_trace
+from specviz.ui.recorded import file_value, stream_upload
+from specviz.ui.shelf import TraceShelf
+from specviz.ui.trace_file import list_recordings, read_trace_file, title_recording
 
 LIMIT = 2**22
 
@@ -59,13 +60,22 @@ def test_other_files_are_refused_with_a_sentence(tmp_path, content, sentence):
 
 
 def test_a_trace_is_streamed_in_order(trace):
-    values = list(stream_trace(trace, "loaded", "mine", interval=0.0))
-    items = [packing.unpack(packed) for value in values for packed in value["items"]]
+    items = read_values(stream_upload(TraceShelf(), trace, "mine", interval=0.0))
     assert items[0]["kind"] == "start" and items[0]["origin"] == "loaded" and items[-1]["kind"] == "finish"
     assert [item["step"]["index"] for item in items if item["kind"] == "step"] == list(range(len(trace.steps)))
 
 
-def test_the_first_paint_points_to_a_file(trace):
-    value = file_value(trace, "first")
-    packed = json.loads(Path(value["file"]["path"]).read_text(encoding="utf-8"))
-    assert packing.unpack(packed[0])["name"] == "first" and value["file"]["meta"]["_type"] == "gradio.FileData"
+def test_the_first_paint_points_to_a_file(tmp_path, trace):
+    save_trace(trace, tmp_path / "first.json")
+    value = file_value(TraceShelf(list_recordings(tmp_path)), "first")
+    assert value["file"]["meta"]["_type"] == "gradio.FileData"
+    start, *_ = read_parts([Path(value["file"]["path"]).read_bytes()])
+    assert (start["name"], start["origin"], start["handle"]) == ("first", "recorded", "recorded/first")
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("03-lookahead-tree", "Lookahead tree"), ("batch", "Batch"), ("a-b", "A b"), ("7", "7"), ("1-", "1 ")],
+)
+def test_recordings_have_titles(name, title):
+    assert title_recording(name) == title

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz.commands.arguments import add_model
 from specviz.errors import SpecVizError
 
 if TYPE_CHECKING:
     from specviz.training.corpus_making import CorpusMaker, CorpusSettings
-
-HELP = "generate the target's own answers; an interrupted run goes on where it was"
 
 
 def add_corpus(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +33,7 @@ def add_corpus(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--batch", type=int, default=64, metavar="N", help="texts in a pass")
     parser.add_argument("--seed", type=int, default=0, metavar="S")
     parser.add_argument("--gzip", action="store_true", help="compress the answers")
-    parser.add_argument("--model", default="bundled", help="bundled, a hub id, a folder or a .gguf file")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
+    add_model(parser)
 
 
 def make_corpus(parsed: dict[str, Any]) -> int:

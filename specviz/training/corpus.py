@@ -61,11 +61,16 @@ def read_corpus(paths: Sequence[Path]) -> list[Answer]:
     return [answer for path in paths for answer in _answers_at(Path(path))]
 
 
-def _answers_at(path: Path) -> list[Answer]:
+def read_answers(file: Path) -> list[Answer]:
+    """Read the answers of one file, which may hold none yet."""
     try:
-        answers = [_parse(line, file, n) for file in _files_at(path) for n, line in enumerate(read_lines(file), 1)]
+        return [_parse(line, file, number) for number, line in enumerate(read_lines(file), start=1)]
     except OSError as error:
-        raise SpecVizError(f"The corpus {path} could not be read: {error.strerror or error}.") from None
+        raise SpecVizError(f"The corpus {file} could not be read: {error.strerror or error}.") from None
+
+
+def _answers_at(path: Path) -> list[Answer]:
+    answers = [answer for file in _files_at(path) for answer in read_answers(file)]
     if not answers:
         raise SpecVizError(f"The corpus {path} holds no answer.")
     return answers

@@ -18,7 +18,7 @@ from typing import Any
 from specviz.errors import SpecVizError
 from specviz.evaluation.questions import load_turns
 from specviz.target.model import Target
-from specviz.training.corpus import Answer, read_corpus
+from specviz.training.corpus import Answer, read_answers, read_corpus
 from specviz.training.generate import BatchGenerator, Load
 from specviz.training.line_file import LineFile, read_lines
 from specviz.training.openings import OPENINGS
@@ -83,7 +83,8 @@ class CorpusMaker:
         self._settings = settings
         self._check_begun()
         self._own = self.answers()
-        self._known = read_corpus(settings.known)
+        own = set(self._own)
+        self._known = [answer for answer in read_corpus(settings.known) if answer not in own]
         turns = [turn for path in settings.evaluation for turn in load_turns(path)]
         encode = target.tokenizer.encode_chat
         self.gate = PromptGate(encode, settings.max_prompt_tokens, QuestionOverlap(turns))
@@ -105,7 +106,7 @@ class CorpusMaker:
     def answers(self) -> list[Answer]:
         """Read the answers made so far."""
         path = self._settings.answers_path
-        return [Answer.from_json(line) for line in read_lines(path)] if path.exists() else []
+        return read_answers(path) if path.exists() else []
 
     def make(self) -> Iterator[Answer]:
         """Generate what is missing, yielding each answer once it is in the file."""

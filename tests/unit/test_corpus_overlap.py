@@ -52,6 +52,11 @@ def test_a_prompt_of_the_same_kind_is_not_a_question(prompt: str) -> None:
     assert not OVERLAP.covers(prompt)
 
 
+def test_a_question_of_which_every_ninth_word_was_exchanged_is_found() -> None:
+    words = STORY.split()
+    assert OVERLAP.covers(" ".join("other" if i % 9 == 0 else word for i, word in enumerate(words)))
+
+
 def test_thirteen_words_in_a_row_are_a_copy_and_twelve_are_not() -> None:
     words = [f"w{i}" for i in range(60)]
     overlap = QuestionOverlap([" ".join(words)])

@@ -16,6 +16,7 @@ class Arrival:
 
     ms: float
     n_tokens: int
+    token_id: int
     text: str
     source: str
 
@@ -47,16 +48,21 @@ def make_race(run: RunTrace) -> Race | None:
     baseline = run.baseline
     if baseline is None or not baseline.times_ms or not run.steps:
         return None
-    plain = _arrive((ms, [(piece, "target")]) for ms, piece in zip(baseline.times_ms, baseline.pieces, strict=True))
-    own = _arrive((step_ms(step), [(token.piece, token.source) for token in step.committed]) for step in run.steps)
+    said = zip(baseline.token_ids, baseline.pieces, strict=True)
+    plain = _arrive(
+        (ms, [(token_id, piece, "target")]) for ms, (token_id, piece) in zip(baseline.times_ms, said, strict=True)
+    )
+    own = _arrive(
+        (step_ms(step), [(token.token_id, token.piece, token.source) for token in step.committed]) for step in run.steps
+    )
     return Race(Lane("plain", plain), Lane(run.method, own), speedup([run]))
 
 
-def _arrive(passes: Iterable[tuple[float, list[tuple[str, str]]]]) -> tuple[Arrival, ...]:
+def _arrive(passes: Iterable[tuple[float, list[tuple[int, str, str]]]]) -> tuple[Arrival, ...]:
     """Return each token with the moment at which its pass was done."""
     counter = itertools.count(1)
     arrivals, clock = [], 0.0
     for ms, tokens in passes:
         clock += ms
-        arrivals += [Arrival(clock, next(counter), piece, source) for piece, source in tokens]
+        arrivals += [Arrival(clock, next(counter), *token) for token in tokens]
     return tuple(arrivals)

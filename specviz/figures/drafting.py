@@ -143,6 +143,7 @@ def misses_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of the reasons of misses."""
     return make_frame(
         theme,
+        showlegend=True,
         barmode="stack",
         bargap=0.25,
         xaxis=make_axis("passes", rangemode="tozero"),
@@ -154,6 +155,7 @@ def divergence_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of divergence by depth."""
     return make_frame(
         theme,
+        showlegend=True,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
         xaxis=make_axis("depth in the tree (0 is behind the root)", dtick=1),
         yaxis=make_axis("KL(target ‖ draft), nats", rangemode="tozero"),

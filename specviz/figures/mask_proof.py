@@ -8,12 +8,12 @@ from specviz.figures.labels import label_piece
 from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, ThemeName
 
 ROWS = ("recorded mask", "mask by its rule", "attention, largest", "attention, mean")
-LEAK = 2.0
+LEAK = 3.0  # on the colour axis, apart from the weights, which end at 1
 
 
 def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") -> PlotlyDict:
     """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line."""
-    labels = [f"{i}: {label_piece(cell.label)}" for i, cell in enumerate(proof.cells)]
+    labels = [f"{i}: {label_piece(cell.label)}" for i, cell in enumerate(proof.cells, start=proof.first_column)]
     lines = list(zip(*(_values(cell) for cell in proof.cells), strict=True))
     trace = {
         "type": "heatmap",
@@ -31,12 +31,17 @@ def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") ->
 
 def mask_proof_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of a mask proof: masked is blank, weights deepen to the colour of what is visible."""
-    scale = [[0, CLEAR], [1e-6, "rgba(0,114,178,0.15)"], [0.5, ACCEPTED_COLOUR], [0.5, REJECTED_COLOUR]]
+    weights = [[0, CLEAR], [1e-6, "rgba(0,114,178,0.15)"], [1 / LEAK, ACCEPTED_COLOUR], [0.5, ACCEPTED_COLOUR]]
     return make_frame(
         theme,
         xaxis=make_category_axis("columns (keys)", tickangle=-90),
         yaxis=make_category_axis("", autorange="reversed"),
-        coloraxis={"colorscale": [*scale, [1, REJECTED_COLOUR]], "cmin": 0, "cmax": LEAK, "showscale": False},
+        coloraxis={
+            "colorscale": [*weights, [0.5, REJECTED_COLOUR], [1, REJECTED_COLOUR]],
+            "cmin": 0,
+            "cmax": LEAK,
+            "showscale": False,
+        },
     )
 
 

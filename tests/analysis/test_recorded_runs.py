@@ -42,7 +42,7 @@ def test_unchanged_settings_give_what_happened(path):
                 assert {token.node for token in outcome.tree} == {node.idx for node in step.nodes}
 
 
-@pytest.mark.parametrize("kind", sorted(ANALYSES.keys() - {"recordings"}))
+@pytest.mark.parametrize("kind", ANALYSES)
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split(".")[0])
 def test_every_answer_is_plain(path, kind):
     for run in runs_of(path):

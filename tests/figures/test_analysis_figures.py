@@ -61,5 +61,5 @@ def test_places_are_named_by_rank_and_the_best_are_marked():
 def test_a_leak_stands_out_in_every_line_that_shows_it():
     proof = prove_row(proof_step(attention=flow(0.3, 0.2, 0.1, 1e-9, 0.4)), 2)
     trace = figures.mask_proof_figure(proof)["data"][0]
-    assert [line[3] for line in trace["z"]] == [0.0, 0.0, 2.0, 2.0]
+    assert [line[3] for line in trace["z"]] == [0.0, 0.0, 3.0, 3.0]
     assert "leak" in trace["text"][2][3] and trace["text"][0][3] == "masked"

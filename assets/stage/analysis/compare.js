@@ -44,10 +44,10 @@ export function makeCompare(stage) {
     while (seen.size > MOST_REMEMBERED) seen.delete(seen.keys().next().value);
   }
 
-  async function listRuns() {
+  function listRuns() {
     const { value } = chooser;
-    const recorded = await stage.ask('recordings').catch(() => []);
-    const listed = new Map([...recorded.map(({ handle, title }) => [handle, `recorded: ${title}`]), ...seen]);
+    const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, `recorded: ${title}`]);
+    const listed = new Map([...seen, ...recorded]);
     listed.delete(stage.state.run.handle);
     const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
     chooser.replaceChildren(h('option', { value: '' }, 'choose a run…'), ...options);
@@ -58,7 +58,7 @@ export function makeCompare(stage) {
     try {
       const handle = await stage.ask('keep', { trace: await textOf(chosen) });
       seen.set(handle, chosen.name);
-      await listRuns();
+      listRuns();
       chooser.value = handle;
       await compare();
     } catch (error) {

@@ -41,10 +41,10 @@ function describe({ plain, own, speedup }) {
 // One lane: its tokens appear as the clock passes their moment.
 function makeLane(stage, { name, arrivals }) {
   const { palette } = stage.context.constants.figures;
-  const chips = arrivals.map(({ text, source }) => {
+  const chips = arrivals.map(({ text, source, token_id: id }) => {
     const status = palette.status_of_source[source];
     const { glyph } = palette.statuses[status];
-    return h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes({ piece: text }));
+    return h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes({ piece: text, token_id: id }));
   });
   const count = h('output', { class: 'count' });
   const bar = h('progress', { max: arrivals.length, value: 0, 'aria-label': `${NAMES[name]}: tokens so far` });

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from time import perf_counter
 
 import torch
@@ -67,8 +68,7 @@ class _Growing:
 
     @property
     def ended(self) -> bool:
-        full = len(self.token_ids) >= self.request.max_new_tokens
-        return full or (bool(self.token_ids) and self.token_ids[-1] in self.request.end_ids)
+        return len(self.token_ids) >= self.request.max_new_tokens or self.token_ids[-1] in self.request.end_ids
 
 
 class BatchGenerator:
@@ -110,18 +110,15 @@ class BatchGenerator:
 
     def _prefill(self, requests: list[Request]) -> None:
         """Run the packed prompts and put each into a free place, with its first token."""
-        lengths = [len(request.prompt_ids) for request in requests]
-        rows, last = _run_packed(self._target, requests, lengths)
-        growing = [_Growing(request) for request in requests]
+        rows, last = _run_packed(self._target, [request.prompt_ids for request in requests])
         free = [place for place in range(self._n_places) if place not in self._growing]
-        columns = torch.arange(sum(lengths)).split(lengths)
-        for place, text, own in zip(free, growing, columns, strict=False):
-            own_columns = slice(int(own[0]), int(own[-1]) + 1)
-            self._cache.fill(place, [(keys[:, :, own_columns], values[:, :, own_columns]) for keys, values in rows])
+        growing = [_Growing(request) for request in requests]
+        for place, text, own_rows in zip(free, growing, rows, strict=False):
+            self._cache.fill(place, own_rows)
             self._growing[place] = text
-        self.load.n_prompts += len(requests)
-        self.load.n_prompt_rows += sum(lengths)
         self._choose(growing, last)
+        self.load.n_prompts += len(requests)
+        self.load.n_prompt_rows += sum(len(request.prompt_ids) for request in requests)
 
     def _step(self) -> None:
         """Run one pass over all places; an empty place runs along and is written over."""
@@ -160,20 +157,22 @@ def _take_pack(take: Callable[[], Request | None], n_most: int) -> list[Request]
     return requests
 
 
-def _run_packed(target: Target, requests: list[Request], lengths: list[int]) -> tuple[SoftRows, Tensor]:
+def _run_packed(target: Target, prompts: Sequence[Sequence[int]]) -> tuple[list[SoftRows], Tensor]:
     """Run prompts behind each other in one row of a batch.
 
-    Returns keys and values, a pair a layer, each (1, Hkv, R, D), and the final state of each
-    prompt's last token (B, H).
+    Returns for each prompt its keys and values, a pair a layer, each (1, Hkv, N, D), and the final
+    state of its last token, together (B, H).
     """
-    token_ids = [token_id for request in requests for token_id in request.prompt_ids]
+    lengths = [len(prompt_ids) for prompt_ids in prompts]
+    cache = target.new_cache(1, sum(lengths))
     positions = torch.cat([torch.arange(n) for n in lengths])[None].to(target.device)  # (1, R)
-    cache = target.new_cache(1, len(token_ids))
     mask = packed_mask(lengths)[None, None].to(target.device)  # (1, 1, R, R)
-    hidden = target.forward(target.embed([token_ids]), positions, mask, cache)
-    cache.keep([range(len(token_ids))])
+    hidden = target.forward(target.embed([[*chain(*prompts)]]), positions, mask, cache)
+    cache.keep([range(sum(lengths))])
+    layers = [(keys.split(lengths, dim=2), values.split(lengths, dim=2)) for keys, values in cache.rows()]
+    rows = [[(keys[i], values[i]) for keys, values in layers] for i in range(len(prompts))]
     ends = torch.tensor(lengths).cumsum(dim=0) - 1
-    return cache.rows(), hidden.last[0, ends.to(hidden.last.device)]
+    return rows, hidden.last[0, ends.to(hidden.last.device)]
 
 
 def packed_mask(lengths: Sequence[int]) -> Tensor:

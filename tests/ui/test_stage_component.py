@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from specviz.ui.stage import ASSETS, BOOTSTRAP, STAGE_STYLE, TEMPLATE
+from specviz.ui.assets import ASSETS, TEMPLATE, read_styles
+from specviz.ui.stage import BOOTSTRAP
 
 SCRIPTS = [ASSETS / "stage.js", *sorted((ASSETS / "stage").glob("*.js"))]
 
@@ -17,7 +18,7 @@ def test_templates_are_constant():
 
 
 def test_style_sheet_survives_gradios_template():
-    style = STAGE_STYLE.read_text(encoding="utf-8")
+    style = read_styles()
     for poison in ("\\", "`", "${", "{{", "@keyframes"):
         assert poison not in style
 

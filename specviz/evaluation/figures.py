@@ -1,6 +1,6 @@
 """A report as plotly figures, and the one page that holds them; each number stands in the report too.
 
-A figure is a plain plotly dict. Lanes keep their colour in all figures; a marker or a pattern is the second cue.
+A figure is a plain plotly dict. Beside its colour a lane has a marker or a pattern as the second cue.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from plotly.graph_objects import Figure
 from specviz.analysis.misses import MISS_REASONS
 from specviz.evaluation.report import LaneReport, Report
 from specviz.evaluation.summary import Summary
+from specviz.figures.drafting import REASON_LABELS
 from specviz.figures.frame import PlotlyDict, make_axis, make_frame
 from specviz.figures.palette import (
     ACCEPTED_COLOUR,
@@ -36,7 +37,7 @@ COLOURS = (
 )
 SYMBOLS = ("circle", "square", "diamond", "cross", "triangle-up", "star", "x", "hexagon")
 PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
-LINKED_SETTINGS = ("nodes", "depth", "tree_top_k", "k", "candidates", "rows", "groups")
+SWEPT_NUMBERS = ("nodes", "depth", "tree_top_k", "k", "candidates", "rows", "groups")
 NAME = "<extra>%{fullData.name}</extra>"
 MARGIN = {"l": 56, "r": 16, "t": 64, "b": 48}
 
@@ -48,7 +49,7 @@ def build_figures(report: Report) -> dict[str, PlotlyDict]:
         "Speed-up over plain by category": category_figure(report, "speed-up", lambda summary: summary.speedup),
         "Acceptance by depth": depth_figure(report),
     }
-    for setting in LINKED_SETTINGS:
+    for setting in SWEPT_NUMBERS:
         if sweeps := find_sweeps(report, setting):
             title = setting.replace("_", "-")
             figures[f"Speed over {title}"] = sweep_figure(
@@ -123,7 +124,11 @@ def sweep_figure(
         )
         for place, (name, lanes) in enumerate(sweeps.items())
     ]
-    axes = {"xaxis": make_axis(setting, showgrid=False), "yaxis": make_axis(label, rangemode="tozero")}
+    values = sorted({value for line in lines for value in line["x"]})
+    axes = {
+        "xaxis": make_axis(setting, showgrid=False, tickvals=values),
+        "yaxis": make_axis(label, rangemode="tozero"),
+    }
     return {"data": lines, "layout": _frame(**axes)}
 
 
@@ -133,7 +138,7 @@ def miss_figure(report: Report) -> PlotlyDict:
     bars = [
         {
             "type": "bar",
-            "name": reason.replace("_", " "),
+            "name": REASON_LABELS[reason],
             "x": list(report.misses),
             "y": [100 * count.n_misses / max(1, count.n_passes) for count in counts],
             "customdata": [count.n_misses for count in counts],

@@ -12,6 +12,7 @@ from specviz.analysis.token_kind import TOKEN_KINDS
 from specviz.evaluation.markdown import NOTHING, make_table, show_code, show_number
 from specviz.evaluation.records import LaneRecord, MissRecord
 from specviz.evaluation.summary import list_categories
+from specviz.figures.drafting import REASON_LABELS
 
 Dimension = Callable[[LaneRecord, MissRecord], str]
 
@@ -21,6 +22,7 @@ DIMENSIONS: dict[str, Dimension] = {
     "kind": lambda record, miss: miss.kind,
     "category": lambda record, miss: record.category,
 }
+SHOWN: dict[str, str] = {reason: REASON_LABELS[reason] for reason in MISS_REASONS}
 HEADER = ("lane", "category", "question", "step", "depth", "reason", "kind", "token", "rank", "probability", "trace")
 
 
@@ -62,14 +64,17 @@ def list_all_misses(records: Iterable[LaneRecord]) -> str:
 
 def _count(records: Sequence[LaneRecord], values: Mapping[str, Sequence[str]]) -> LaneMisses:
     pairs = list(_pairs(records))
-    n_passes = sum(record.counts.n_passes for record in records)
+    passes_of = Counter[str]()
+    for record in records:
+        passes_of[record.category] += record.counts.n_passes
+    n_passes = passes_of.total()
     by = {}
     for name, dimension in DIMENSIONS.items():
         counts = Counter(dimension(record, miss) for record, miss in pairs)
-        by[name] = {value: MissCount(n_misses=counts[value], n_passes=n_passes) for value in values[name]}
-    for category, count in by["category"].items():
-        own = sum(record.counts.n_passes for record in records if record.category == category)
-        by["category"][category] = count.model_copy(update={"n_passes": own})
+        by[name] = {
+            value: MissCount(n_misses=counts[value], n_passes=passes_of[value] if name == "category" else n_passes)
+            for value in values[name]
+        }
     return LaneMisses(total=MissCount(n_misses=len(pairs), n_passes=n_passes), by=by)
 
 
@@ -86,7 +91,9 @@ def _list_values(dimension: str, records: Sequence[LaneRecord]) -> Sequence[str]
 
 def _dimension_table(dimension: str, misses: Mapping[str, LaneMisses]) -> str:
     values = next(iter(misses.values())).by[dimension]
-    rows = [[value, *(_cell(lane.by[dimension][value]) for lane in misses.values())] for value in values]
+    rows = [
+        [SHOWN.get(value, value), *(_cell(lane.by[dimension][value]) for lane in misses.values())] for value in values
+    ]
     total = ["all", *(_cell(lane.total) for lane in misses.values())]
     return make_table([f"misses by {dimension}", *misses], [*rows, total])
 
@@ -102,7 +109,7 @@ def _row(record: LaneRecord, miss: MissRecord) -> list[str]:
         str(record.question_id),
         str(miss.step),
         str(miss.depth),
-        miss.reason,
+        SHOWN[miss.reason],
         miss.kind,
         show_code(miss.piece),
         NOTHING if miss.draft_rank is None else str(miss.draft_rank),

@@ -65,9 +65,9 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[2, 4, 8])
     parser.add_argument("--model", default="bundled")
     chosen = parser.parse_args()
+    questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
     engine = Engine([chosen.model], dtype="float32")
     target = engine.target(engine.model_names[0])
-    questions = spread_over_categories(load_questions(chosen.questions), chosen.n)
     texts = [target.tokenizer.encode_chat(question.prompt)[:MAX_TOKENS] for question in questions]
     plain = measure(target, texts, 0, as_it_runs)
     print(f"{len(texts)} prompts, {plain.n_tokens} predicted tokens, {target.info.dtype}")

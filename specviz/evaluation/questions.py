@@ -28,7 +28,7 @@ def load_questions(path: str | Path) -> list[Question]:
     questions = [Question(value["question_id"], value["category"], value["turns"][0]) for value in _read(Path(path))]
     repeated = [name for name, n in Counter(question.question_id for question in questions).items() if n > 1]
     if repeated:
-        raise SpecVizError(f"{path} has more than one question with the question_id {repeated[0]}.")
+        raise SpecVizError(f"{path} has more than one question with the question_id {repeated[0]!r}.")
     return questions
 
 
@@ -56,20 +56,35 @@ def _by_category(questions: list[Question]) -> dict[str, list[Question]]:
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a questions file, each with the fields that a question needs."""
     try:
         # Not splitlines: a question may hold U+2028, which JSON leaves as it is.
-        values = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
-        _check(values)
-        return values
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
         raise SpecVizError(f"The questions file {path} could not be read: {error.strerror}.") from None
-    except (ValueError, KeyError, TypeError, IndexError):
+    except UnicodeDecodeError:
+        raise SpecVizError(f"The questions file {path} is not text in UTF-8.") from None
+    values = [_read_line(line, f"{path}, line {n}") for n, line in enumerate(lines, start=1) if line.strip()]
+    if not values:
+        raise SpecVizError(f"The questions file {path} is empty.")
+    return values
+
+
+def _read_line(line: str, place: str) -> dict[str, Any]:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None
+    if not _is_question(value):
         raise SpecVizError(
-            f"{path} is not a questions file: each line needs question_id, category and turns, as {SOURCE} has them."
-        ) from None
+            f"No question stands in {place}: it needs question_id, category and turns, as {SOURCE} has them."
+        )
+    return value
 
 
-def _check(values: list[dict[str, Any]]) -> None:
-    """Raise KeyError, TypeError or IndexError where a line lacks a field or has no turn."""
-    for value in values:
-        _ = value["question_id"], value["category"], value["turns"][0]
+def _is_question(value: Any) -> bool:
+    if not isinstance(value, dict) or type(value.get("question_id")) not in (int, str):
+        return False
+    category, turns = value.get("category"), value.get("turns")
+    texts = [category, *turns] if isinstance(turns, list) and turns else [None]
+    return all(isinstance(text, str) and text.strip() for text in texts)

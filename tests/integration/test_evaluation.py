@@ -1,0 +1,47 @@
+"""The scripts of `specviz.evaluation`: a user's mistake is one sentence and exit status 2; near-ties are told apart."""
+
+import runpy
+import sys
+
+import pytest
+
+from specviz.evaluation.exactness import NEAR_TIE, judge_answer
+from tests.kit import plain_answer, tiny_target
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "words"),
+    [
+        ("lookahead", ["--out", "x", "--questions", "/no/such/file"], "could not be read"),
+        ("lookahead", ["--out", "x", "--trees", "2by16"], "KxROWS"),
+        ("lossless", ["--questions", "/no/such/file"], "could not be read"),
+        ("perplexity", ["--questions", "/no/such/file"], "could not be read"),
+        ("speed", ["--questions", "/no/such/file"], "could not be read"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+def test_a_mistake_is_a_sentence(script, arguments, words, tmp_path, monkeypatch, capsys):
+    """Guards against tracebacks where a file is missing or a shape misspelt."""
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"question_id": 1, "category": "a", "turns": ["b"]}\n', encoding="utf-8")
+    given = arguments if "--questions" in arguments else [*arguments, "--questions", str(questions)]
+    monkeypatch.setattr(sys, "argv", [script, *given])
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module(f"specviz.evaluation.{script}", run_name="__main__")
+    error = capsys.readouterr().err
+    assert caught.value.code == 2 and words in error
+    assert error.startswith("specviz: ") and error.count("\n") == 1
+
+
+def test_a_difference_is_a_near_tie_only_in_16_bits_and_where_logits_are_close():
+    target = tiny_target()
+    prompt = list(b"abc")
+    plain = plain_answer(target, prompt, 6)
+    assert judge_answer(target, prompt, plain, plain).verdict == "equal"
+    other = [*plain[:3], (plain[3] + 1) % 512, *plain[4:]]
+    judged = judge_answer(target, prompt, other, plain)
+    assert (judged.verdict, judged.index) == ("departed", 3) and judged.gap >= 0
+    target.info = target.info.model_copy(update={"dtype": "bfloat16"})
+    assert judge_answer(target, prompt, other, plain).verdict == ("near_tie" if judged.gap <= NEAR_TIE else "departed")
+    assert judge_answer(target, prompt, other, plain, greedy=False).gap is None
+    assert judge_answer(target, prompt, plain[:4], plain).index == 4

@@ -7,11 +7,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz.commands.train_corpus import add_corpus, make_corpus
 from specviz.errors import SpecVizError
 
 if TYPE_CHECKING:
     from specviz.target.model import Target
     from specviz.training.corpus import Answer
+    from specviz.training.features import FeatureStore
 
 HELP = "make a corpus of the target's own answers, and train drafters on it"
 MEASURED_ANSWERS = 48
@@ -20,12 +22,16 @@ MEASURED_ANSWERS = 48
 def add_arguments(train: argparse.ArgumentParser) -> None:
     """Add the subcommands of `train`."""
     what = train.add_subparsers(dest="what", required=True)
+    add_corpus(what.add_parser("corpus", help="answers of the target to prompts of a file and to its own"))
+    _add_lookahead(what.add_parser("lookahead", help="learned slots for lookahead"))
     _add_eagle3(what.add_parser("eagle3", help="an EAGLE-3 head"))
+    _add_confu(what.add_parser("confu", help="ConFu's parts, from an EAGLE-3 head (--from)"))
 
 
 def start(parsed: dict[str, Any]) -> int:
     """Run one of the subcommands."""
-    return {"eagle3": _train_eagle3}[parsed.pop("what")](parsed)
+    trainings = {"lookahead": _train_lookahead, "eagle3": _train_eagle3, "confu": _train_confu}
+    return ({"corpus": make_corpus} | trainings)[parsed.pop("what")](parsed)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -49,10 +55,36 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--seed", type=int, metavar="S")
 
 
+def _add_lookahead(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    slots = parser.add_argument_group("the slots")
+    slots.add_argument("--k", type=int, default=8, metavar="K", help="slots in a group")
+    slots.add_argument("--prefix", type=int, default=0, metavar="S", help="keys and values that slots alone see")
+    slots.add_argument("--slot-attention", default="causal", choices=("causal", "diagonal"))
+    slots.add_argument("--stride", type=int, default=8, metavar="N", help="one group in N tokens of an answer")
+    slots.add_argument("--decay", type=float, default=0.8, metavar="X", help="how much less each further slot weighs")
+
+
 def _add_eagle3(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
+    _add_head(parser)
+    parser.add_argument("--draft-vocabulary", type=int, default=8000, metavar="N", help="tokens the head can draft")
+
+
+def _add_confu(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser)
+    _add_head(parser)
+    confu = parser.add_argument_group("ConFu")
+    confu.add_argument("--soft", type=int, default=16, metavar="S", help="rows of the soft prompt")
+    confu.add_argument("--experts", type=int, default=8, metavar="E")
+    confu.add_argument("--selected-experts", type=int, default=2, metavar="K")
+    confu.add_argument("--anchor-stride", type=int, default=4, metavar="N", help="one anchor in N tokens")
+    confu.add_argument("--replication", type=int, default=4, metavar="L", help="rows that an anchor's f serves")
+    confu.add_argument("--max-lag", type=int, default=7, metavar="N", help="of what routes a contemplate token")
+
+
+def _add_head(parser: argparse.ArgumentParser) -> None:
     head = parser.add_argument_group("the head")
-    head.add_argument("--draft-vocabulary", type=int, default=8000, metavar="N", help="tokens it can draft")
     head.add_argument("--unroll", type=int, default=4, metavar="STEPS", help="steps of the training-time test")
     head.add_argument("--decay", type=float, default=0.8, metavar="X", help="how much less each further step weighs")
 
@@ -68,8 +100,48 @@ def _train_eagle3(parsed: dict[str, Any]) -> int:
     else:
         vocabulary = count_vocabulary(trained, parsed["draft_vocabulary"], target.vocab_size)
         loaded = start_eagle3(target, vocabulary, parsed["seed"] or 0)
-    stores = _stores(parsed, [trained, measured], target, loaded.head.config.feature_layers)
-    return _run(Eagle3Trainee(target, loaded, *stores, UnrollConfig(parsed["unroll"], parsed["decay"])), parsed)
+    stores = _stores(parsed, trained, measured, target, loaded.head.config.feature_layers)
+    return _run(Eagle3Trainee(target, loaded, stores, UnrollConfig(parsed["unroll"], parsed["decay"])), parsed)
+
+
+def _train_confu(parsed: dict[str, Any]) -> int:
+    from specviz.drafters.checkpoint_confu import load_confu
+    from specviz.drafters.confu import ConfuConfig
+    from specviz.drafters.expert_embedding import ExpertConfig
+    from specviz.training.anchors import AnchorConfig
+    from specviz.training.confu import ConfuTrainee, ConfuTrainingConfig
+    from specviz.training.eagle3 import UnrollConfig
+
+    if not parsed["parent"]:
+        raise SpecVizError("ConFu starts from a trained head: give an EAGLE-3 or a ConFu drafter with --from.")
+    target = _load_target(parsed)
+    trained, measured = _split(parsed["corpus"])
+    size = ConfuConfig(parsed["soft"], ExpertConfig(parsed["experts"], parsed["selected_experts"]))
+    loaded, parts = load_confu(parsed["parent"], target, size)
+    stores = _stores(parsed, trained, measured, target, loaded.head.config.feature_layers)
+    config = ConfuTrainingConfig(
+        UnrollConfig(parsed["unroll"], parsed["decay"]),
+        AnchorConfig(parsed["anchor_stride"], parsed["replication"]),
+        parsed["max_lag"],
+    )
+    return _run(ConfuTrainee(target, loaded, parts, stores, config), parsed)
+
+
+def _train_lookahead(parsed: dict[str, Any]) -> int:
+    from specviz.drafters.checkpoint import load_slot_table
+    from specviz.training.lookahead import SlotModule, SlotTrainee, SlotTrainingConfig, start_slots
+
+    target = _load_target(parsed)
+    trained, measured = _split(parsed["corpus"])
+    causal = parsed["slot_attention"] == "causal"
+    config = SlotTrainingConfig(parsed["k"], parsed["prefix"], causal, parsed["decay"], parsed["stride"])
+    if parsed["parent"]:
+        table, _ = load_slot_table(parsed["parent"], target)
+        module = SlotModule(table.slots, table.prefix)
+    else:
+        module = start_slots(target, config, parsed["seed"] or 0)
+    stores = _stores(parsed, trained, measured, target, tuple(sorted(target.feature_layers)))
+    return _run(SlotTrainee(target, module, stores, config), parsed)
 
 
 def _load_target(parsed: dict[str, Any]) -> Target:
@@ -91,19 +163,21 @@ def _split(paths: list[Path]) -> tuple[list[Answer], list[Answer]]:
     return trained, measured
 
 
-def _stores(parsed: dict[str, Any], parts: list[list[Answer]], target: Target, layers: tuple[int, ...]) -> list[Any]:
+def _stores(
+    parsed: dict[str, Any], trained: list[Answer], measured: list[Answer], target: Target, layers: tuple[int, ...]
+) -> tuple[FeatureStore, FeatureStore]:
     from specviz.target.bundled import cache_root
     from specviz.training.features import FeatureStore
 
     folder = parsed["features"] or cache_root() / "features"
-    return [FeatureStore(folder, part, target, layers) for part in parts]
+    return FeatureStore(folder, trained, target, layers), FeatureStore(folder, measured, target, layers)
 
 
 def _run(trainee: Any, parsed: dict[str, Any]) -> int:
     from specviz.training.loop import Training, TrainingConfig
 
     chosen = {f.name: parsed[f.name] for f in fields(TrainingConfig) if parsed.get(f.name) is not None}
-    notes = {key: str(parsed[key]) for key in ("model", "parent") if parsed[key]}
+    notes: dict[str, Any] = {key: str(parsed[key]) for key in ("model", "parent") if parsed[key]}
     notes |= {"corpus": [path.name for path in parsed["corpus"]]}
     training = Training(trainee, TrainingConfig(**chosen), parsed["out"], notes)
     curve = training.run()

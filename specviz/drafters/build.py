@@ -87,6 +87,6 @@ def _build_lookahead(target: Target, settings: RunSettings, checkpoint: Path | N
     if checkpoint is None:
         raise SpecVizError("The learned placeholder needs a drafter with a slot table: give one with --drafter.")
     table, info = load_slot_table(checkpoint, target)
-    if config.k > table.shape[0]:
-        raise SpecVizError(f"The drafter {info.name!r} has {table.shape[0]} slots: k {config.k} is too many.")
+    if config.k > len(table.slots):
+        raise SpecVizError(f"The drafter {info.name!r} has {len(table.slots)} slots: k {config.k} is too many.")
     return LookaheadDrafter(target, config, table, info)

@@ -1,45 +1,75 @@
-"""Reading and writing the learned slots of lookahead, strictly: what does not fit is named in a sentence."""
+"""Reading and writing the learned slots of lookahead, strictly: what does not fit is named in a sentence.
+
+Tensors: `slot_embeddings` (K, H); optionally `prefix_keys` and `prefix_values` (L, Hkv, S, D), which slots alone see.
+
+Letters: K slots, H hidden, L layers, S prefix rows, Hkv key/value heads, D width of a head.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from specviz.drafters.checkpoint_files import read_config, read_tensors, refuse_left_over, write_drafter
+from specviz.drafters.checkpoint_files import locate_drafter, read_config, read_tensors, refuse_left_over, write_drafter
+from specviz.drafters.lookahead import SlotTable
 from specviz.errors import SpecVizError
+from specviz.target.cache import SoftRows
 from specviz.target.model import Target
 from specviz.trace import DrafterInfo
 
 SLOT_TABLE = "slot_embeddings"
+PREFIX = ("prefix_keys", "prefix_values")
 
 
-def load_slot_table(folder: Path, target: Target) -> tuple[Tensor, DrafterInfo]:
-    """Read a learned table of slot embeddings (K_max, H) for lookahead.
+def load_slot_table(name: str | Path, target: Target) -> tuple[SlotTable, DrafterInfo]:
+    """Read the learned slots of lookahead, and the prefix that goes with them where there is one.
 
-    The folder holds `config.json` with `method: lookahead` and `model.safetensors` with the one
-    tensor `slot_embeddings`. Raises SpecVizError where a tensor is missing, left over, or does not fit.
+    The folder holds `config.json` with `method: lookahead` and `model.safetensors`.
+    Raises SpecVizError where a tensor is missing, left over, or does not fit.
     """
+    folder = locate_drafter(name)
     config, tensors = read_config(folder), read_tensors(folder)
     if config.get("method") != "lookahead":
         raise SpecVizError(f"The drafter {folder.name!r} is for {config.get('method')!r}, not for lookahead.")
     if SLOT_TABLE not in tensors:
         raise SpecVizError(f"The drafter {folder.name!r} lacks the tensor {SLOT_TABLE}.")
-    table = tensors.pop(SLOT_TABLE)
+    slots = tensors.pop(SLOT_TABLE)
+    prefix = _take_prefix(tensors, target, folder.name)
     refuse_left_over(tensors, folder.name)
-    if table.ndim != 2 or table.shape[1] != target.hidden_size:
+    if slots.ndim != 2 or slots.shape[1] != target.hidden_size:
         raise SpecVizError(
-            f"{SLOT_TABLE} of the drafter {folder.name!r} has shape {tuple(table.shape)}; "
+            f"{SLOT_TABLE} of the drafter {folder.name!r} has shape {tuple(slots.shape)}; "
             f"this target needs (slots, {target.hidden_size})."
         )
     info = DrafterInfo(
         name=folder.name, source=str(config.get("source", "folder")), trained=True, notes=list(config.get("notes", []))
     )
-    return table.to(target.device, target.dtype), info
+    return SlotTable(slots.to(target.device, target.dtype), prefix), info
 
 
-def save_slot_table(folder: Path, table: Tensor, **config: Any) -> None:
-    """Write a table (K_max, H) of slot embeddings in the format that `load_slot_table` reads."""
-    fields = {"method": "lookahead", "k": table.shape[0], "hidden_size": table.shape[1], **config}
-    write_drafter(folder, fields, {SLOT_TABLE: table})
+def save_slot_table(folder: Path, table: SlotTable, **config: Any) -> None:
+    """Write a table in the format that `load_slot_table` reads."""
+    k, hidden_size = table.slots.shape
+    n_prefix = table.prefix[0][0].shape[2] if table.prefix else 0
+    fields = {"method": "lookahead", "k": k, "hidden_size": hidden_size, "n_prefix": n_prefix, **config}
+    parts = [torch.cat([pair[part] for pair in table.prefix]) for part in (0, 1)] if table.prefix else []
+    write_drafter(folder, fields, {SLOT_TABLE: table.slots, **dict(zip(PREFIX, parts, strict=False))})
+
+
+def _take_prefix(tensors: dict[str, Tensor], target: Target, name: str) -> SoftRows | None:
+    """Take the prefix's keys and values out of `tensors`, a pair (1, Hkv, S, D) a layer; None where there is none."""
+    present = [key for key in PREFIX if key in tensors]
+    if not present:
+        return None
+    if len(present) < len(PREFIX):
+        raise SpecVizError(f"The drafter {name!r} has {present[0]} alone; a prefix needs {' and '.join(PREFIX)}.")
+    keys, values = (tensors.pop(key).to(target.device, target.dtype) for key in PREFIX)
+    if keys.shape != values.shape or keys.ndim != 4 or keys.shape[0] != target.n_layers:
+        raise SpecVizError(
+            f"The prefix of the drafter {name!r} has shapes {tuple(keys.shape)} and {tuple(values.shape)}; "
+            f"this target needs ({target.n_layers}, heads, rows, width) twice."
+        )
+    return [(k[None], v[None]) for k, v in zip(keys, values, strict=True)]

@@ -40,8 +40,11 @@ EXPERT_NOISE = 0.1  # of the embeddings' standard deviation; enough to tell expe
 START_NOTE = "ConFu was started from an EAGLE-3 head: its own parameters are untrained (gate 0), so f changes nothing."
 
 
-def load_confu(name: str | Path, target: Target) -> tuple[LoadedHead, ConfuParts]:
-    """Load a ConFu drafter, or start one from an EAGLE-3 head; raise SpecVizError where it does not fit."""
+def load_confu(name: str | Path, target: Target, start: ConfuConfig | None = None) -> tuple[LoadedHead, ConfuParts]:
+    """Load a ConFu drafter, or start one from an EAGLE-3 head; raise SpecVizError where it does not fit.
+
+    `start` is the size of what is added to an EAGLE-3 head; a ConFu drafter brings its own.
+    """
     folder = locate_drafter(name)
     config, tensors = read_config(folder), read_tensors(folder)
     method = config.get("method", "eagle3")
@@ -51,7 +54,7 @@ def load_confu(name: str | Path, target: Target) -> tuple[LoadedHead, ConfuParts
     if method == "eagle3":
         refuse_left_over(tensors, folder.name)
         loaded.info.notes.append(START_NOTE)
-        return loaded, start_parts(loaded, target)
+        return loaded, start_parts(loaded, target, start)
     with torch.device("meta"):
         parts = ConfuParts(_read_confu_config(config, folder.name), loaded.head.config)
     fill_module(parts, tensors, folder.name)

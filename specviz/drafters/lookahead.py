@@ -93,19 +93,27 @@ def _known(value: Value | None) -> Value:
     return value
 
 
+@dataclass(frozen=True)
+class SlotTable:
+    """Learned slots: input embeddings (K_max, H), and keys and values that slots alone see, where there are any."""
+
+    slots: Tensor
+    prefix: SoftRows | None = None
+
+
 class LookaheadDrafter:
-    """Slots of the target itself; `table` (K_max, H) holds learned slot embeddings, if any."""
+    """Slots of the target itself; `table` holds the learned ones, if any."""
 
     feature_layers: tuple[int, ...] | None = None
-    soft_rows: SoftRows | None = None
     max_batch: int | None = None
 
     def __init__(
-        self, target: Target, config: LookaheadConfig, table: Tensor | None = None, info: DrafterInfo | None = None
+        self, target: Target, config: LookaheadConfig, table: SlotTable | None = None, info: DrafterInfo | None = None
     ) -> None:
         self.target = target
         self.config = config
         self.table = table
+        self.soft_rows = table.prefix if table else None
         self.info = info or DrafterInfo(
             name=f"slots of the target ({config.placeholder})",
             source="training-free",
@@ -162,7 +170,7 @@ class LookaheadSession:
         """Return the slots' inputs, (1, K, H) for the same behind every node, or (G, K, H)."""
         k = self._config.k
         if self._drafter.table is not None:
-            return self._drafter.table[None, :k].to(self._target.dtype)
+            return self._drafter.table.slots[None, :k].to(self._target.dtype)
         if self._config.placeholder == "last-token":
             carrying = range(len(tree)) if carriers is None else carriers
             return self._target.embed([tree.token_ids[node] for node in carrying])[:, None].expand(-1, k, -1)

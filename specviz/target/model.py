@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from transformers.cache_utils import Cache
 
 from specviz.target.attention import AttentionProbe, probed
 from specviz.target.cache import RowCache, SoftRows
@@ -127,6 +128,18 @@ class Target:
         `feature_layers` are the layers whose inputs a drafter wants, ascending; None for none.
         `attention_row` is a row whose attention weights are wanted; None for none.
         """
+        return self.forward_with_graph(embeds, positions, mask, cache, feature_layers, attention_row)
+
+    def forward_with_graph(
+        self,
+        embeds: Tensor,
+        positions: Tensor,
+        mask: Tensor,
+        cache: Cache | None,
+        feature_layers: tuple[int, ...] | None = None,
+        attention_row: int | None = None,
+    ) -> Hidden:
+        """Do what `forward` does and keep the graph: trained rows get their gradients through frozen weights."""
         by_layer = self._mask_by_layer(mask, positions, cache)
         hooked = self._captured(feature_layers or ()), captured_routing(self._routers, embeds.shape[0])
         with self._lock, hooked[0] as captured, hooked[1] as routing, probed(attention_row) as attention:
@@ -169,9 +182,7 @@ class Target:
                 hooks.callback(handle.remove)
             yield captured
 
-    def _mask_by_layer(
-        self, mask: Tensor, positions: Tensor, cache: RowCache | PlaceCache | None
-    ) -> Tensor | dict[str, Tensor]:
+    def _mask_by_layer(self, mask: Tensor, positions: Tensor, cache: Cache | None) -> Tensor | dict[str, Tensor]:
         """Return the mask, narrowed by the sliding window for the layers that have one."""
         window = self.windows.window
         if window is None:
@@ -191,12 +202,12 @@ def default_feature_layers(n_layers: int) -> tuple[int, int, int]:
     return (min(2, n_layers - 1), n_layers // 2, max(n_layers - 3, 0))
 
 
-def _inside_window(positions: Tensor, n_columns: int, window: int, cache: RowCache | PlaceCache | None) -> Tensor:
+def _inside_window(positions: Tensor, n_columns: int, window: int, cache: Cache | None) -> Tensor:
     """Return (B, 1, R, C): whether a key is fewer than `window` positions behind its query.
 
     By position and not by column, because the siblings of a tree share a position.
     """
-    n_soft = cache.n_soft if cache is not None else 0
+    n_soft = getattr(cache, "n_soft", 0)
     n_cached = n_columns - positions.shape[1]
     cached = torch.arange(-n_soft, n_cached - n_soft, device=positions.device).expand(positions.shape[0], -1)
     keys = torch.cat([cached, positions], dim=1)  # (B, C)

@@ -54,7 +54,12 @@ class Curve:
         places = [seen[int(row["step"]) - 1] for row in self.measures]
         taus = [row["tau"] for row in self.measures]
         figure.add_scatter(
-            x=places, y=taus, name="tau on held-out answers", line={"color": "#0072B2"}, secondary_y=True, mode="lines+markers"
+            x=places,
+            y=taus,
+            name="tau on held-out answers",
+            line={"color": "#0072B2"},
+            secondary_y=True,
+            mode="lines+markers",
         )
         figure.update_xaxes(title="answer tokens seen")
         figure.update_yaxes(title="loss", secondary_y=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,9 @@ from specviz.drafters.draft_vocabulary import DraftVocabulary
 from specviz.drafters.eagle3 import LoadedHead
 from specviz.drafters.eagle3_head import DraftHead
 from specviz.target.model import Target
+from specviz.trace import DrafterInfo
 from specviz.training.corpus import Answer
-from specviz.training.features import FeatureStore
+from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.heldout import ChainScore
 from specviz.training.loop import StepLoss
 from specviz.training.soft_cross_entropy import CHUNK, soft_cross_entropy
@@ -50,12 +51,17 @@ class Eagle3Trainee:
     """A head in float32 with its features scaled to one size; on disk the scale is folded into `fc`."""
 
     def __init__(
-        self, target: Target, loaded: LoadedHead, store: FeatureStore, held_out: FeatureStore, unrolled: UnrollConfig
+        self,
+        target: Target,
+        loaded: LoadedHead,
+        stores: tuple[FeatureStore, FeatureStore],
+        unrolled: UnrollConfig,
     ) -> None:
         self.target, self.vocabulary, self.info = target, loaded.vocabulary, loaded.info
-        self.store, self.held_out, self.unrolled = store, held_out, unrolled
-        self.lengths = [len(answer.answer_ids) for answer in store.answers]
-        self.scale = _feature_scale(loaded.head, store)
+        self.unrolled = unrolled
+        self.store, self.held_out = stores  # to train on, to measure on
+        self.lengths = [len(answer.answer_ids) for answer in self.store.answers]
+        self.scale = _feature_scale(loaded.head, self.store)
         self.module: nn.Module = _trainable(loaded.head, self.scale)
         self.precision = "bf16" if target.dtype == torch.bfloat16 else "no"
         self.target_weight = target.output_embedding(self.vocabulary.target_ids)  # (N, H)
@@ -63,12 +69,21 @@ class Eagle3Trainee:
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
         batch = pack(self.store.take(answers), self.unrolled.n_steps)
+        head = self.head_of(self.module)
+        outputs = unroll(head, batch, self.fused(head, batch.features), self.embed)
+        everywhere = torch.ones(batch.n_rows, dtype=torch.bool, device=self.target.device)
+        return self.unrolled_loss(head, batch, outputs, everywhere, n_tokens)
+
+    def unrolled_loss(
+        self, head: DraftHead, batch: UnrollBatch, outputs: Iterator[Tensor], counted: Tensor, n_tokens: int
+    ) -> StepLoss:
+        """Sum the steps' losses over the rows that are `counted` (R,), each further step weighing less."""
         wanted = self.target_probs(batch)
-        table = self.module.lm_head.weight.to(wanted.dtype)  # once for all steps, and their gradients are summed in it
+        table = head.lm_head.weight.to(wanted.dtype)  # once for all steps, and their gradients are summed in it
         total = torch.zeros((), device=self.target.device)
         figures: dict[str, float] = {}
-        for step, states in enumerate(self.outputs(self.module, batch)):
-            weights = self.row_weights(batch, step) / n_tokens
+        for step, states in enumerate(outputs):
+            weights = self.row_weights(batch, step) * counted / n_tokens
             part, _ = soft_cross_entropy(states.to(wanted.dtype), table, wanted[batch.target_rows[step]], weights)
             total = total + self.unrolled.decay**step * part
             figures[f"loss_{step}"] = float(part.detach())
@@ -77,27 +92,30 @@ class Eagle3Trainee:
     def measure(self, module: nn.Module) -> dict[str, float]:
         score = ChainScore()
         for group in _groups(self.held_out.answers):
-            batch = pack(self.held_out.take(group), MEASURED_STEPS)
-            right = [
-                self.right(batch, step, self.guesses(module, states))
-                for step, states in enumerate(self.outputs(module, batch))
-            ]
+            taken = self.held_out.take(group)
+            batch = pack(taken, MEASURED_STEPS)
+            outputs = self.score_batch(module, taken, batch)
+            right = [self.right(batch, step, states, module) for step, states in enumerate(outputs)]
             score.add(torch.stack(right), batch.valid, batch.spans)
         return {"tau": score.tau} | {f"accuracy_{step}": share for step, share in enumerate(score.accuracy)}
 
-    def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
-        info = replace_info(self.info, folder.name)
-        save_eagle3(folder, LoadedHead(self.folded(module), self.vocabulary, info), training=training)
+    def score_batch(self, module: nn.Module, taken: Sequence[AnsweredPrompt], batch: UnrollBatch) -> Iterator[Tensor]:
+        """Yield the normed outputs (R, H) of held-out answers, step by step."""
+        head = self.head_of(module)
+        return unroll(head, batch, self.fused(head, batch.features), self.embed)
 
-    def outputs(self, head: DraftHead, batch: UnrollBatch) -> Any:
-        """Yield the head's normed outputs (R, H), step by step."""
-        states = head.fuse(batch.features.float() / self.scale)
-        return unroll(head, batch, states.float(), self.embed)
+    def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
+        info = trained_info(self.info, folder.name)
+        save_eagle3(folder, LoadedHead(self.folded(self.head_of(module)), self.vocabulary, info), training=training)
+
+    def fused(self, head: DraftHead, features: Tensor) -> Tensor:
+        """Return the head's float32 states (..., H) of the target's features (..., F)."""
+        return head.fuse(features.float() / self.scale).float()
 
     def embed(self, token_ids: Tensor) -> Tensor:
         """Return the embeddings (R, H) that the head reads: the target's, frozen, or its own."""
-        table = getattr(self.module, "embed_tokens", None)
-        return table(token_ids) if table is not None else self.target.embed(token_ids).float()
+        head = self.head_of(self.module)
+        return head.embed_tokens(token_ids) if head.config.own_embedding else self.target.embed(token_ids).float()
 
     def row_weights(self, batch: UnrollBatch, step: int) -> Tensor:
         """Return (R,) of 1 where a row counts: inside the answer, the target's choice being a draft token."""
@@ -112,21 +130,24 @@ class Eagle3Trainee:
         ]
         return torch.cat(probs)
 
-    def right(self, batch: UnrollBatch, step: int, guesses: Tensor) -> Tensor:
-        """Return (R,): whether a guess (a draft id) is the answer's own token."""
+    def right(self, batch: UnrollBatch, step: int, states: Tensor, module: nn.Module) -> Tensor:
+        """Return (R,): whether the best draft token is the answer's own."""
+        guesses = self.head_of(module).lm_head(states).argmax(dim=-1)
         return self.vocabulary.target_ids[guesses] == batch.predicted[step]
 
-    def guesses(self, head: DraftHead, states: Tensor) -> Tensor:
-        return head.lm_head(states).argmax(dim=-1)
+    def head_of(self, module: nn.Module) -> DraftHead:
+        """Return the head among what is trained."""
+        assert isinstance(module, DraftHead), "an EAGLE-3 trainee is its head"
+        return module
 
-    def folded(self, module: nn.Module) -> DraftHead:
+    def folded(self, module: DraftHead) -> DraftHead:
         """Return a copy in the target's dtype whose `fc` takes features as the target gives them."""
         head = copy.deepcopy(module).requires_grad_(False)
         head.fc.weight.div_(self.scale)
         return head.to(self.target.dtype)
 
 
-def replace_info(info: Any, name: str) -> Any:
+def trained_info(info: DrafterInfo, name: str) -> DrafterInfo:
     """Return what a trace says of a drafter once it has been trained under a name."""
     return info.model_copy(update={"name": name, "source": "trained with specviz", "trained": True, "notes": []})
 

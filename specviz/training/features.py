@@ -38,7 +38,7 @@ class AnsweredPrompt:
 
     @property
     def n_rows(self) -> int:
-        """Rows of the draft that have something to predict: row t predicts token t + 2, from the prompt's last row on."""
+        """Rows of the draft with something to predict: row t predicts token t + 2, from the prompt's last row on."""
         return len(self.ids) - self.n_prompt - 1
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import torch
 from accelerate import Accelerator
@@ -56,27 +56,32 @@ class StepLoss:
     figures: dict[str, float]
 
 
-class Trainee(Protocol):
+Module = TypeVar("Module", bound=nn.Module)
+
+
+class Trainee(Protocol[Module]):
     """What is trained: parameters, a loss over answers, a measure, and files."""
 
-    module: nn.Module
+    module: Module
     lengths: Sequence[int]  # answer tokens of each answer
     precision: str  # accelerate's name of what the loss is computed in: "no" is float32
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
         """Return the loss of these answers (indices); `n_tokens` are the whole step's answer tokens."""
 
-    def measure(self, module: nn.Module) -> dict[str, float]:
+    def measure(self, module: Module) -> dict[str, float]:
         """Return figures of weights on held-out answers; `tau` is among them."""
 
-    def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
+    def save(self, module: Module, folder: Path, training: dict[str, Any]) -> None:
         """Write weights as a drafter that loads in the page and the command line."""
 
 
 class Training:
     """One run in its output folder: a drafter, a curve, and the state to go on from."""
 
-    def __init__(self, trainee: Trainee, config: TrainingConfig, out: Path, notes: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, trainee: Trainee[Any], config: TrainingConfig, out: Path, notes: dict[str, Any] | None = None
+    ) -> None:
         self.trainee, self.config, self.out = trainee, config, out
         self.notes = notes or {}
         self.accelerator = Accelerator(mixed_precision=trainee.precision)
@@ -151,9 +156,14 @@ class Training:
             self.save()
 
     def save(self) -> None:
-        """Write the drafter, the curve, the configuration and the checkpoint; a half-written checkpoint never counts."""
+        """Write drafter, curve, configuration and checkpoint; a checkpoint that is half written never counts."""
         self.out.mkdir(parents=True, exist_ok=True)
-        training = {**self.notes, **asdict(self.config), "steps_done": self.step, "hours": round(self.seconds / 3600, 2)}
+        training = {
+            **self.notes,
+            **asdict(self.config),
+            "steps_done": self.step,
+            "hours": round(self.seconds / 3600, 2),
+        }
         self.trainee.save(self.average.module, self.out, training)
         self.curve.save(self.out)
         (self.out / "training.json").write_text(json.dumps(training, indent=2) + "\n", encoding="utf-8")
@@ -167,4 +177,3 @@ class Training:
         }
         torch.save(state, self.out / f"{STATE}.part")
         os.replace(self.out / f"{STATE}.part", self.out / STATE)
-

@@ -1,7 +1,7 @@
 """How weights move: Muon for the matrices inside, AdamW for everything else, warm-up, a plateau and a cool-down.
 
-Muon (Jordan et al. 2024, as in `torch.optim.Muon`) orthogonalises the update of a matrix; an EAGLE-3 head learns with it
-in less than half of the tokens that AdamW needs (measured; see the README).
+Muon (Jordan et al. 2024, as in `torch.optim.Muon`) orthogonalises the update of a matrix; an EAGLE-3 head learns with
+it in less than half of the tokens that AdamW needs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,23 @@ from torch.optim import Optimizer
 
 from specviz.errors import SpecVizError
 
-EMBEDDING_LIKE = ("lm_head", "experts", "soft_prompt", "slot", "router", "prefix")  # rows are vectors of their own
+ADDED = ("soft_prompt", "experts", "f_gate", "slots", "prefix")  # what a frozen target or a finished head is given anew
+ADDED_RATE = 5.0  # these have few rows a step to learn from, and far to go
 
 
 class Movers:
     """The optimizers of a run with their shared schedule; one state to save and to load."""
 
     def __init__(self, module: nn.Module, learning_rate: float, betas: tuple[float, float] = (0.9, 0.95)) -> None:
-        matrices, others = split_parameters(module.named_parameters())
+        matrices, others, added = split_parameters(module.named_parameters())
         self.optimizers: list[Optimizer] = []
         if matrices:
             self.optimizers.append(_muon(matrices, learning_rate))
-        if others:
-            self.optimizers.append(torch.optim.AdamW(others, lr=learning_rate, betas=betas, weight_decay=0.0))
-        self.parameters = [*matrices, *others]
+        groups = [(others, learning_rate), (added, ADDED_RATE * learning_rate)]
+        named = [{"params": parameters, "lr": rate} for parameters, rate in groups if parameters]
+        if named:
+            self.optimizers.append(torch.optim.AdamW(named, betas=betas, weight_decay=0.0))
+        self.parameters = [*matrices, *others, *added]
 
     def set_rate(self, share: float) -> None:
         """Set every learning rate to this share of its own full rate."""
@@ -52,15 +55,21 @@ class Movers:
             optimizer.load_state_dict(state)
 
 
-def split_parameters(named: Iterable[tuple[str, nn.Parameter]]) -> tuple[list[Tensor], list[Tensor]]:
-    """Return (matrices that mix a hidden state, everything else), of those that are trained."""
+def split_parameters(named: Iterable[tuple[str, nn.Parameter]]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
+    """Return (matrices that mix a hidden state, output embedding and norms, what was added), of what is trained."""
     matrices: list[Tensor] = []
     others: list[Tensor] = []
+    added: list[Tensor] = []
     for name, parameter in named:
-        if parameter.requires_grad:
-            inner = parameter.ndim == 2 and not any(part in name for part in EMBEDDING_LIKE)
-            (matrices if inner else others).append(parameter)
-    return matrices, others
+        if not parameter.requires_grad:
+            continue
+        if any(part in name for part in ADDED):
+            added.append(parameter)
+        elif parameter.ndim == 2 and "lm_head" not in name:
+            matrices.append(parameter)
+        else:
+            others.append(parameter)
+    return matrices, others, added
 
 
 def rate_share(step: int, n_steps: int, warm_up: int, cool_down: float) -> float:

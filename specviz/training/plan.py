@@ -15,7 +15,7 @@ SHORTEST = 4  # tokens of an answer; the last of a shorter one has no row to be 
 
 def is_held_out(prompt: str) -> bool:
     """Say whether a prompt is kept for measuring: by its text alone, so that a growing corpus moves none."""
-    return int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:8]) % HELD_OUT_SHARE == 0
+    return int.from_bytes(hashlib.sha256(prompt.encode()).digest()[:8], "big") % HELD_OUT_SHARE == 0
 
 
 def split_corpus(answers: Sequence[Answer], n_held_out: int) -> tuple[list[Answer], list[Answer]]:

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from specviz.decoding.engine import Engine
 from specviz.drafters.checkpoint import SLOT_TABLE, load_slot_table, save_slot_table
 from specviz.drafters.checkpoint_files import WEIGHTS
+from specviz.drafters.lookahead import SlotTable
 from specviz.errors import SpecVizError
 from specviz.settings import make_settings
 from tests.kit import Target, tiny_target
@@ -21,7 +22,7 @@ def target() -> Target:
 
 @pytest.fixture
 def folder(tmp_path):
-    save_slot_table(tmp_path / "table", torch.randn(3, 64), source="test", notes=["made by a test"])
+    save_slot_table(tmp_path / "table", SlotTable(torch.randn(3, 64)), source="test", notes=["made by a test"])
     return tmp_path / "table"
 
 
@@ -37,7 +38,7 @@ def run(target: Target, folder, **fields):
 
 def test_round_trip(target: Target, folder):
     table, info = load_slot_table(folder, target)
-    assert table.equal(load_file(folder / WEIGHTS)[SLOT_TABLE])
+    assert table.slots.equal(load_file(folder / WEIGHTS)[SLOT_TABLE])
     assert (info.trained, info.source, info.notes) == (True, "test", ["made by a test"])
 
 
@@ -52,7 +53,7 @@ def test_a_table_is_the_default_placeholder_and_lossless(target: Target, folder,
 def test_a_table_is_what_the_slots_are_given(target: Target, folder):
     """With other embeddings the slots propose other tokens, and a training-free placeholder ignores the table."""
     _, one = run(target, folder, k=2)
-    save_slot_table(folder, torch.randn(3, 64))
+    save_slot_table(folder, SlotTable(torch.randn(3, 64)))
     _, other = run(target, folder, k=2)
     drafts = [[node.token_id for step in trace.steps for node in step.nodes[1:]] for trace in (one, other)]
     assert drafts[0] != drafts[1]

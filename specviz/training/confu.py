@@ -1,0 +1,151 @@
+"""Training ConFu from an EAGLE-3 head: the head goes on learning while it also sees the target's own future prediction.
+
+A contemplate token behind an anchor runs through the frozen target, which alone sees the soft prompt; the target's
+features at it become the future token f, one more key and value of the head for the rows that the anchor serves.
+Loss: EAGLE-3's, with f (ConFu, arXiv 2603.08899; what the paper leaves open is settled in `anchors.py`).
+
+Letters: A anchors, R rows, S soft rows, E experts, H hidden, F width of the features.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from specviz.drafters.checkpoint_confu import save_confu
+from specviz.drafters.confu import ConfuParts
+from specviz.drafters.eagle3 import LoadedHead
+from specviz.drafters.eagle3_head import DraftHead
+from specviz.drafters.expert_embedding import ExpertEmbedding
+from specviz.target.model import Target
+from specviz.training.added_rows import Anchors, read_texts, run_added, run_soft
+from specviz.training.anchors import AnchorConfig, AnchorPlan, routing_places, sample_anchors
+from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, trained_info
+from specviz.training.features import AnsweredPrompt, FeatureStore
+from specviz.training.loop import StepLoss
+from specviz.training.unroll import Future, UnrollBatch, pack, unroll
+
+
+@dataclass(frozen=True)
+class ConfuTrainingConfig:
+    """Unrolling, anchors, and the largest lag between a contemplate token and what routes it."""
+
+    unrolled: UnrollConfig = field(default_factory=UnrollConfig)
+    anchors: AnchorConfig = field(default_factory=AnchorConfig)
+    max_lag: int = 7
+
+
+class ConfuModule(nn.Module):
+    """What is trained: the head and the parts that ConFu adds."""
+
+    def __init__(self, head: DraftHead, parts: ConfuParts) -> None:
+        super().__init__()
+        self.head = head
+        self.parts = parts
+
+
+class ConfuTrainee(Eagle3Trainee):
+    """A head with ConFu's parts. Routers and `fc` learn on scaled features; on disk the scale is folded in."""
+
+    def __init__(
+        self,
+        target: Target,
+        loaded: LoadedHead,
+        parts: ConfuParts,
+        stores: tuple[FeatureStore, FeatureStore],
+        config: ConfuTrainingConfig,
+    ) -> None:
+        super().__init__(target, loaded, stores, config.unrolled)
+        self.config = config
+        trainable = copy.deepcopy(parts).float().train().requires_grad_(True)
+        trainable.con_experts.router.weight.data.mul_(self.scale)
+        self.module = ConfuModule(super().head_of(self.module), trainable)
+
+    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
+        taken = self.store.take(answers)
+        batch = pack(taken, self.unrolled.n_steps)
+        plan = sample_anchors(batch.spans, self.config.anchors, draw)
+        future = self.future(self.module, taken, batch, plan, routing_places(plan.rows, self.config.max_lag, draw))
+        served = (plan.serving >= 0).to(self.target.device)
+        outputs = self.outputs_with(self.module, batch, future)
+        return self.unrolled_loss(self.head_of(self.module), batch, outputs, served, n_tokens)
+
+    def score_batch(self, module: nn.Module, taken: Sequence[AnsweredPrompt], batch: UnrollBatch) -> Iterator[Tensor]:
+        """Yield the normed outputs with an anchor at every row, as in decoding, routed by the token before."""
+        draw = torch.Generator().manual_seed(0)
+        plan = sample_anchors(batch.spans, AnchorConfig(1, 1), draw)
+        future = self.future(module, taken, batch, plan, routing_places(plan.rows, 1, draw))
+        return self.outputs_with(module, batch, future)
+
+    def head_of(self, module: nn.Module) -> DraftHead:
+        return _confu(module).head
+
+    def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
+        parts = copy.deepcopy(_confu(module).parts).requires_grad_(False)
+        parts.con_experts.router.weight.div_(self.scale)
+        loaded = LoadedHead(self.folded(self.head_of(module)), self.vocabulary, trained_info(self.info, folder.name))
+        save_confu(folder, loaded, parts.to(self.target.dtype), training=training)
+
+    def outputs_with(self, module: nn.Module, batch: UnrollBatch, future: Future) -> Iterator[Tensor]:
+        head = self.head_of(module)
+        return unroll(head, batch, self.fused(head, batch.features), self.embed, future)
+
+    def future(
+        self,
+        module: nn.Module,
+        taken: Sequence[AnsweredPrompt],
+        batch: UnrollBatch,
+        plan: AnchorPlan,
+        routed_by: Tensor,
+    ) -> Future:
+        """Return each row's future token: its anchor's f as a key and a value of the head."""
+        parts, head, device = _confu(module).parts, self.head_of(module), self.target.device
+        first = torch.tensor([span.first for span in batch.spans])[plan.sequences]  # (A,) where row 0 stands
+        start = torch.tensor([span.columns.start for span in batch.spans])[plan.sequences]
+        places = first + plan.rows  # (A,) the anchor's place in its text
+        router_input = batch.features[start + first + routed_by.clamp(min=0)].float() / self.scale  # (A, F)
+        con = mix_rows(parts.con_experts, router_input, uniform=(routed_by < 0).to(device))  # (A, H)
+        anchors = Anchors(plan.sequences.to(device), places.to(device))
+        states = self.fused(head, self.contemplate(parts, taken, anchors, con))  # (A, D)
+        embeds = mix_rows(parts.f_experts, self.fused(head, batch.features[start + places]))
+        cosines, sines = head.rotary.at(0, int(places.max()) + 2, states)
+        angles = cosines[anchors.places + 1], sines[anchors.places + 1]  # where the first drafted token's row stands
+        keys, values = head.midlayer.self_attn.keys_values(head.inputs(embeds, states), angles)
+        serving = plan.serving.clamp(min=0).to(device)
+        return Future((keys[:, serving], values[:, serving]), parts.f_gate)
+
+    def contemplate(self, parts: ConfuParts, taken: Sequence[AnsweredPrompt], anchors: Anchors, con: Tensor) -> Tensor:
+        """Return the target's features (A, F) at contemplate tokens whose embeddings are `con` (A, H)."""
+        texts = read_texts(self.target, [answer.ids for answer in taken])
+        soft = run_soft(self.target, parts.soft_prompt) if len(parts.soft_prompt) else None
+        layers = self.head_of(self.module).config.feature_layers
+        hidden = run_added(self.target, texts, anchors, con[:, None], soft, feature_layers=layers)
+        assert hidden.features is not None, "features were asked for"
+        return hidden.features[0]
+
+
+def _confu(module: nn.Module) -> ConfuModule:
+    assert isinstance(module, ConfuModule), "a ConFu trainee is a head with its parts"
+    return module
+
+
+def mix_rows(experts: ExpertEmbedding, states: Tensor, uniform: Tensor | None = None) -> Tensor:
+    """Return each row's mixture (A, H), routed by states (A, F); rows where `uniform` (A,) holds mix all alike.
+
+    The same as `ExpertEmbedding.route` and `mix`, row by row.
+    """
+    config = experts.config
+    probabilities = experts.router(states).float().softmax(dim=-1)  # (A, E)
+    chosen = probabilities.sort(dim=-1, descending=True, stable=True).indices[:, : config.n_selected]
+    weights = torch.zeros_like(probabilities).scatter(1, chosen, probabilities.gather(1, chosen))
+    if config.renormalise:
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+    if uniform is not None:
+        weights = torch.where(uniform[:, None], 1 / config.n_experts, weights)
+    return weights @ experts.experts.float()

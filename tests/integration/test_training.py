@@ -1,0 +1,151 @@
+"""Training on TINY: losses fall, only what is trained moves, runs resume on their curve, drafters load and decode."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from specviz.__main__ import main
+from specviz.decoding.engine import Engine
+from specviz.drafters.checkpoint import load_slot_table
+from specviz.drafters.checkpoint_confu import load_confu
+from specviz.drafters.checkpoint_eagle3 import load_eagle3
+from specviz.settings import make_settings
+from specviz.training.loop import STATE, Training, TrainingConfig
+from tests.kit import tiny_target
+from tests.training import confu_trainee, eagle3_trainee, slot_trainee
+
+TRAINEES = {"eagle3": eagle3_trainee, "confu": confu_trainee, "lookahead": slot_trainee}
+CONFIG = TrainingConfig(
+    steps=12, batch_tokens=60, learning_rate=5e-3, warm_up=2, measure_every=6, save_every=3, average=0.5
+)
+
+
+def train(method: str, folder, config: TrainingConfig = CONFIG, target=None) -> Training:
+    target = target or tiny_target()
+    training = Training(TRAINEES[method](target, folder / "features"), config, folder / "out")
+    training.run()
+    return training
+
+
+def losses(training: Training) -> list[float]:
+    return [row["loss"] for row in training.curve.steps]
+
+
+@pytest.mark.parametrize("method", TRAINEES)
+def test_the_loss_falls_and_only_the_drafter_moves(method: str, tmp_path):
+    target = tiny_target()
+    before = {name: tensor.clone() for name, tensor in target.model.state_dict().items()}
+    start = {
+        name: tensor.clone() for name, tensor in TRAINEES[method](target, tmp_path / "f").module.state_dict().items()
+    }
+    training = train(method, tmp_path, target=target)
+    assert sum(losses(training)[-4:]) < sum(losses(training)[:4])
+    assert all(torch.equal(tensor, before[name]) for name, tensor in target.model.state_dict().items())
+    moved = training.trainee.module.state_dict()
+    assert [name for name, tensor in start.items() if torch.equal(tensor, moved[name])] == []
+
+
+@pytest.mark.parametrize("method", TRAINEES)
+def test_an_interrupted_run_goes_on_along_its_curve_and_a_seed_gives_one_curve(method: str, tmp_path):
+    whole = train(method, tmp_path / "whole")
+    target = tiny_target()
+    part = Training(TRAINEES[method](target, tmp_path / "features"), CONFIG, tmp_path / "part")
+    part._after_step = lambda original=part._after_step: (original(), _interrupt(part))[0]  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        part.run()
+    assert torch.load(tmp_path / "part" / STATE, weights_only=True)["step"] == 6
+    resumed = Training(TRAINEES[method](target, tmp_path / "features"), CONFIG, tmp_path / "part")
+    resumed.run()
+    assert losses(resumed) == pytest.approx(losses(whole), abs=1e-6)
+    assert [row["tau"] for row in resumed.curve.measures] == [row["tau"] for row in whole.curve.measures]
+
+
+def _interrupt(training: Training) -> None:
+    if training.step == 8:  # the last checkpoint is step 6's
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("method", TRAINEES)
+def test_what_was_trained_loads_and_decodes_losslessly(method: str, tmp_path):
+    target = tiny_target()
+    train(method, tmp_path, target=target)
+    engine = Engine(models=["tiny"], drafters=[str(tmp_path / "out")])
+    engine.add_target("tiny", target)
+    common = {"model": "tiny", "raw": True, "max_new_tokens": 24}
+    run = engine.run("abc", make_settings(method=method, drafter="out", **common))
+    plain = engine.run("abc", make_settings(method="plain", **common))
+    assert [t.token_id for t in run.answer] == [t.token_id for t in plain.answer]
+    assert run.drafter.trained and run.drafter.source == "trained with specviz"
+    for name in ("curve.html", "curve.json", "training.json"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+    assert json.loads((tmp_path / "out" / "config.json").read_text())["training"]["steps_done"] == 12
+
+
+def test_saved_weights_score_as_the_averaged_ones_in_training(tmp_path):
+    """The scale of the features is folded into what is saved: the head that loads accepts what training measured."""
+    target = tiny_target()
+    training = train("eagle3", tmp_path, target=target)
+    again = eagle3_trainee(target, tmp_path / "features", load_eagle3(tmp_path / "out", target))
+    assert again.measure(again.module) == pytest.approx(training.trainee.measure(training.average.module))
+
+
+def test_a_run_continues_from_weights(tmp_path):
+    target = tiny_target()
+    train("eagle3", tmp_path, target=target)
+    loaded, parts = load_confu(tmp_path / "out", target)
+    assert float(parts.f_gate) == 0 and loaded.info.trained
+    train("lookahead", tmp_path / "slots", target=target)
+    table, _ = load_slot_table(tmp_path / "slots" / "out", target)
+    assert table.slots.shape == (3, target.hidden_size)
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+import torch
+from specviz.training.loop import Training, TrainingConfig
+from tests.kit import tiny_target
+from tests.training import eagle3_trainee
+torch.set_num_threads(1)
+out, batch = Path(sys.argv[1]), int(sys.argv[2])
+config = TrainingConfig(steps=5, batch_tokens=batch, warm_up=1, measure_every=5, save_every=5)
+training = Training(eagle3_trainee(tiny_target(), out / "features"), config, out)
+training.run()
+"""
+
+
+def test_two_processes_do_what_one_does_with_twice_the_batch(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    one = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "one"), "80"]
+    launch = (
+        "accelerate.commands.launch --cpu --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no"
+    )
+    two = [sys.executable, "-m", *launch.split(), str(tmp_path / "script.py"), str(tmp_path / "two"), "40"]
+    for command in (one, two):
+        done = subprocess.run(command, capture_output=True, text=True, env=_environment())
+        assert done.returncode == 0, done.stderr[-2000:]
+    curves = [json.loads((tmp_path / name / "curve.json").read_text()) for name in ("one", "two")]
+    assert [r["loss"] for r in curves[1]["steps"]] == pytest.approx([r["loss"] for r in curves[0]["steps"]], abs=1e-3)
+    assert curves[1]["measures"][0]["tau"] == pytest.approx(curves[0]["measures"][0]["tau"], abs=0.02)
+
+
+def _environment() -> dict[str, str]:
+    import os
+
+    return {**os.environ, "PYTHONPATH": os.getcwd(), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["eagle3", "--corpus", "/nowhere/at/all", "--out", "x", "--steps", "1"], "could not be read"),
+        (["confu", "--corpus", "/nowhere", "--out", "x", "--steps", "1"], "ConFu starts from a trained head"),
+    ],
+)
+def test_mistakes_are_sentences(arguments: list[str], sentence: str, capsys):
+    assert main(["train", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error and error.count("\n") == 1

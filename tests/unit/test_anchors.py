@@ -1,0 +1,50 @@
+"""Anchors, the rows they serve, the rows that route them, and what their added rows see: cases written by hand."""
+
+import torch
+
+from specviz.training.added_rows import Anchors, Texts, added_mask
+from specviz.training.anchors import AnchorConfig, routing_places, sample_anchors, serve_rows
+from specviz.training.unroll import Span
+
+
+def test_a_row_is_served_by_its_latest_anchor_inside_the_window():
+    assert serve_rows(torch.tensor([1, 5]), 7, window=3).tolist() == [-1, 0, 0, 0, -1, 1, 1]
+    assert serve_rows(torch.tensor([0, 2]), 5, window=4, first=7).tolist() == [7, 7, 8, 8, 8]
+    assert serve_rows(torch.tensor([], dtype=torch.long), 3, window=4).tolist() == [-1, -1, -1]
+
+
+def test_every_stride_has_one_anchor_and_every_sequence_its_own():
+    spans = [Span(slice(0, 30), slice(0, 20), 9), Span(slice(30, 50), slice(20, 27), 3)]
+    plan = sample_anchors(spans, AnchorConfig(stride=4, window=4), torch.Generator().manual_seed(3))
+    first = plan.rows[plan.sequences == 0]
+    assert (first // 4).tolist() == [0, 1, 2, 3, 4]
+    assert set(plan.serving[:20].tolist()) - {-1} <= set(range(5))
+    assert set(plan.serving[20:].tolist()) - {-1} <= set(range(5, len(plan.rows)))
+    served = plan.serving >= 0
+    own_row = torch.arange(27) - torch.tensor([0] * 20 + [20] * 7)
+    assert bool((own_row[served] >= plan.rows[plan.serving[served]]).all())
+
+
+def test_a_contemplate_token_is_routed_by_an_earlier_row_and_the_prefill_by_none():
+    rows = torch.tensor([0, 1, 2, 9, 30])
+    drawn = torch.stack([routing_places(rows, 4, torch.Generator().manual_seed(seed)) for seed in range(64)])
+    assert set(drawn[:, 0].tolist()) == {-1}
+    assert set(drawn[:, 1].tolist()) == {0}
+    assert set(drawn[:, 2].tolist()) == {0, 1}
+    assert set(drawn[:, 3].tolist()) == {5, 6, 7, 8}
+    assert set(drawn[:, 4].tolist()) == {26, 27, 28, 29}
+
+
+def test_added_rows_see_soft_rows_their_text_up_to_the_anchor_and_their_group():
+    rows = torch.zeros(1, 1, 5, 2)
+    texts = Texts([(rows, rows)], (0, 2))  # a text of two tokens, then one of three
+    anchors = Anchors(torch.tensor([0, 1]), torch.tensor([0, 1]))
+    expected = [
+        [1, 1, 0, 0, 0, 0, 1, 0, 0, 0],
+        [1, 1, 0, 0, 0, 0, 1, 1, 0, 0],
+        [1, 0, 0, 1, 1, 0, 0, 0, 1, 0],
+        [1, 0, 0, 1, 1, 0, 0, 0, 1, 1],
+    ]
+    assert added_mask(texts, anchors, 2, n_soft=1, causal=True).int().tolist() == expected
+    diagonal = added_mask(texts, anchors, 2, n_soft=1, causal=False).int()
+    assert diagonal[:, 6:].tolist() == torch.eye(4, dtype=torch.int).tolist()

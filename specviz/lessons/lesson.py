@@ -18,7 +18,7 @@
 
     - [ ] Something to change and watch.
 
-`recording` is a recorded run by its name without the number; `at` is a rule of `place.py`; `view` is a tab.
+`hide: outcome` in a scene's comment keeps the target's word from the class until the answer is shown. `recording` is a recorded run by its name without the number; `at` is a rule of `place.py`; `view` is a tab.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ class Scene:
     question: str = ""
     answer: str = ""
     task: str = ""
+    hides_outcome: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,13 @@ def _parse_scene(part: str) -> Scene:
         question=question[1].strip() if question else "",
         answer=_tidy(question[2]) if question else "",
         task=task[1].strip() if task else "",
+        hides_outcome=fields.get("hide") == "outcome",
     )
 
 
 def _write_scene(scene: Scene) -> str:
-    blocks = [f"## {_line(scene.title)}\n<!-- at: {_line(scene.at)}; view: {scene.view} -->", _text(scene.text)]
+    place = f"at: {_line(scene.at)}; view: {scene.view}" + ("; hide: outcome" if scene.hides_outcome else "")
+    blocks = [f"## {_line(scene.title)}\n<!-- {place} -->", _text(scene.text)]
     if scene.question:
         question, answer = _line(scene.question), _text(scene.answer)
         blocks.append(f"<details><summary>{question}</summary>\n\n{answer}\n\n</details>")

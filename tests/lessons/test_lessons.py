@@ -36,7 +36,7 @@ Two: *a* and `b`.
 - [ ] Change k.
 
 ## Second
-<!-- at: step 3 node 2 -->
+<!-- at: step 3 node 2; view: step; hide: outcome -->
 
 No question.
 """
@@ -50,7 +50,7 @@ def test_a_lesson_is_read():
         "First", "first rejected at depth 2", "See **this**.\n\nAnd that.", "run", "How many?", "Two: *a* and `b`.",
         "Change k.",
     )  # fmt: skip
-    assert second == Scene("Second", "step 3 node 2", "No question.", "step")
+    assert second == Scene("Second", "step 3 node 2", "No question.", "step", hides_outcome=True)
 
 
 def test_writing_and_reading_are_inverse():
@@ -90,7 +90,7 @@ def test_translations_have_the_same_shape(name):
     one, other = (list_lessons()[name][language] for language in ("en", "zh"))
     assert one.recording == other.recording
     for left, right in zip(one.scenes, other.scenes, strict=True):
-        assert (left.at, left.view) == (right.at, right.view)
+        assert (left.at, left.view, left.hides_outcome) == (right.at, right.view, right.hides_outcome)
         assert (bool(left.question), bool(left.answer), bool(left.task)) == (
             bool(right.question),
             bool(right.answer),

@@ -1,0 +1,62 @@
+"""Lessons as answers to the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from specviz.lessons import Lesson, Scene, find_place, list_lessons, parse_lesson, write_lesson
+
+if TYPE_CHECKING:
+    from specviz.ui.questions import Question
+
+MOST_CHARACTERS = 200_000
+MOST_SCENES = 100
+
+Answer = dict[str, Any]
+
+
+def answer_lessons(question: Question) -> list[Answer]:
+    """Answer all lessons in every language, each with the recorded run that it is about, None where that is missing."""
+    recordings = question.shelf.recordings
+    return [
+        {
+            "name": name,
+            "recording": find_recording(next(iter(languages.values())).recording, list(recordings)),
+            "languages": {language: asdict(lesson) for language, lesson in languages.items()},
+        }
+        for name, languages in list_lessons().items()
+    ]
+
+
+def find_recording(wanted: str, names: list[str]) -> str | None:
+    """Return the recording that a lesson names; recordings may carry a number in front."""
+    return next((name for name in names if wanted in (name, name.partition("-")[2])), None)
+
+
+def answer_places(question: Question) -> list[Answer | None]:
+    """Answer where each of the value `rules` leads in the run, None where it has no such place."""
+    run = question.run()
+    places = [find_place(run, str(rule)) for rule in question.values["rules"][:MOST_SCENES]]
+    return [None if place is None else {"step": place.step, "node": place.node} for place in places]
+
+
+def answer_read_lesson(question: Question) -> Answer:
+    """Answer the lesson that the value `text` holds as Markdown."""
+    return asdict(parse_lesson(question.values["text"][:MOST_CHARACTERS]))
+
+
+def answer_write_lesson(question: Question) -> str:
+    """Answer the Markdown of the value `lesson`."""
+    values = question.values["lesson"]
+    scenes = tuple(Scene(**scene) for scene in values["scenes"][:MOST_SCENES])
+    return write_lesson(Lesson(values["title"], values["recording"], values["intro"], scenes))
+
+
+LESSONS: dict[str, Callable[[Question], Any]] = {
+    "lessons": answer_lessons,
+    "places": answer_places,
+    "read_lesson": answer_read_lesson,
+    "write_lesson": answer_write_lesson,
+}

@@ -18,7 +18,8 @@
 
     - [ ] Something to change and watch.
 
-`hide: outcome` in a scene's comment keeps the target's word from the class until the answer is shown. `recording` is a recorded run by its name without the number; `at` is a rule of `place.py`; `view` is a tab.
+`recording` is a recorded run by its name without the number; `at` is a rule of `place.py`; `view` is a tab;
+`hide: outcome` behind them keeps the target's word from the class until the answer is shown.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 // A pane whose content is Python's answer about the run or the step that is shown.
 
 import { h } from '../dom.js';
+import { t } from '../words.js';
 
 const CALM = 180; // milliseconds that the choice must rest before Python is asked
 
@@ -8,8 +9,8 @@ const CALM = 180; // milliseconds that the choice must rest before Python is ask
 // A live run is asked about when it is over. `ask(kind, values)` asks about the same run and step.
 export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) {
   const body = h('div', { class: 'answer-body' });
-  const element = h('section', { class: `analysis ${name}`, 'aria-label': title, hidden: '' },
-    h('h3', {}, title), h('p', { class: 'hint' }, hint), body);
+  const element = h('section', { class: `analysis ${name}`, 'aria-label': t(title), hidden: '' },
+    h('h3', {}, t(title)), h('p', { class: 'hint' }, t(hint)), body);
   const changes = scope === 'run' ? ['run', 'row', 'finish'] : ['run', 'row', 'finish', 'step'];
   let asked = '';
   let timer = null;
@@ -51,7 +52,7 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
 }
 
 // Where a number comes from.
-export const originTag = (origin) => h('small', { class: 'origin' }, origin);
+export const originTag = (origin) => h('small', { class: 'origin' }, t(origin));
 
 export function makeTable(caption, heads, rows) {
   return h('div', { class: 'scroll' }, h('table', {}, h('caption', {}, caption),
@@ -65,5 +66,5 @@ function makeCell(value, place) {
 }
 
 export function makeFigure(title, plot) {
-  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title), plot.element);
+  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, t(title)), plot.element);
 }

@@ -2,6 +2,7 @@
 
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { t } from '../words.js';
 import { makeFigure, makeTable, originTag } from './answer.js';
 import { chip, goButton } from './losslessness.js';
 
@@ -19,13 +20,13 @@ const METRICS = [
 export function makeCompare(stage) {
   const plot = makePlot(stage, 'divergence');
   const seen = new Map();
-  const chooser = h('select', { onchange: compare }, h('option', { value: '' }, 'choose a run…'));
+  const chooser = h('select', { onchange: compare }, h('option', { value: '' }, t('choose a run…')));
   const file = h('input', { type: 'file', accept: '.json,.gz', onchange: () => readFile(file.files[0]) });
   const result = h('div', { 'aria-live': 'polite' });
-  const element = h('section', { class: 'analysis compare', 'aria-label': 'Two runs side by side', hidden: '' },
-    h('h3', {}, 'Two runs side by side'),
-    h('p', { class: 'hint' }, 'Choose a second run of the same prompt: a recorded one, one that was on this page before, or a trace file.'),
-    h('div', { class: 'fields' }, h('label', {}, 'this run against ', chooser), h('label', {}, 'or a trace file ', file)), result);
+  const element = h('section', { class: 'analysis compare', 'aria-label': t('Two runs side by side'), hidden: '' },
+    h('h3', {}, t('Two runs side by side')),
+    h('p', { class: 'hint' }, t('Choose a second run of the same prompt: a recorded one, one that was on this page before, or a trace file.')),
+    h('div', { class: 'fields' }, h('label', {}, t('this run against '), chooser), h('label', {}, t('or a trace file '), file)), result);
 
   function update(state, changed) {
     element.hidden = !(stage.row && state.run.finished);
@@ -50,7 +51,7 @@ export function makeCompare(stage) {
     const listed = new Map([...seen, ...recorded]);
     listed.delete(stage.state.run.handle);
     const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
-    chooser.replaceChildren(h('option', { value: '' }, 'choose a run…'), ...options);
+    chooser.replaceChildren(h('option', { value: '' }, t('choose a run…')), ...options);
   }
 
   async function readFile(chosen) {
@@ -93,7 +94,7 @@ export function makeCompare(stage) {
 
   function describePair({ parts_at: pair, names }) {
     const [left, right] = pair.pieces.map((tokens) => tokens.flatMap((token) => [chip(token), ' ']));
-    return h('div', {}, h('h4', {}, 'The first steps that fall out of line'),
+    return h('div', {}, h('h4', {}, t('The first steps that fall out of line')),
       h('p', {}, `Behind the same ${pair.n_text} tokens ${names[0]} commits `, ...left, `in its step `, goButton(stage, pair.steps[0]),
         `, ${names[1]} commits `, ...right, `in its step ${pair.steps[1]}.`));
   }

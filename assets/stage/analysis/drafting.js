@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { t } from '../words.js';
 import { makeAnswerPane, makeFigure, makeTable } from './answer.js';
 
 export function makeDrafting(stage) {
@@ -32,6 +33,6 @@ export function makeDrafting(stage) {
 
 function explainMisses({ sentences, n_missed: n, n_unrecorded: unrecorded }) {
   const note = unrecorded ? `; for ${unrecorded} no reason is recorded` : '';
-  return h('details', {}, h('summary', {}, 'What the reasons mean'),
+  return h('details', {}, h('summary', {}, t('What the reasons mean')),
     makeTable(`${n} passes ended with the target’s own token${note}`, ['passes', 'reason'], sentences.map(([count, text]) => [String(count), text])));
 }

@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 
 export function makeHindsight(stage) {
@@ -16,7 +17,7 @@ export function makeHindsight(stage) {
       h('p', {}, `The best fixed tree of as many nodes would have given at least ${found.best_tokens_per_pass.toFixed(2)} tokens a pass; `,
         `this run gave ${found.tokens_per_pass.toFixed(2)}. `, originTag('computed')),
       plot.element,
-      h('details', {}, h('summary', {}, 'The best tree as a list'), h('p', { class: 'places' }, found.best.join(', ') || 'the root alone')),
+      h('details', {}, h('summary', {}, t('The best tree as a list')), h('p', { class: 'places' }, found.best.join(', ') || 'the root alone')),
     ];
   }
 

@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { t } from '../words.js';
 import { makeAnswerPane, makeFigure, makeTable, originTag } from './answer.js';
 
 const FIGURES = [
@@ -32,7 +33,7 @@ export function makeOverview(stage) {
 function showShares({ by_phase: phases, record_ms: record, ms }) {
   const share = (value) => [`${(value / 1000).toFixed(2)} s`, `${Math.round((100 * value) / (ms || 1))} %`];
   const rows = [...Object.entries(phases), ['recording, the visualizer’s own cost (apart)', record]];
-  return h('details', {}, h('summary', {}, 'Time by phase'),
+  return h('details', {}, h('summary', {}, t('Time by phase')),
     makeTable('Sums over all steps, prefill included', ['phase', 'time', 'of the decoding'], rows.map(([name, value]) => [name, ...share(value)])),
     originTag('measured'));
 }

@@ -3,6 +3,7 @@
 
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 
 const SPEEDS = [0.25, 0.5, 1, 2, 5];
@@ -65,7 +66,7 @@ function makeLane(stage, { name, arrivals }) {
 function makeClock(lanes, duration) {
   const slider = h('input', { type: 'range', min: 0, max: duration, step: 'any', value: duration, 'aria-label': 'Time', oninput: () => seek(slider.valueAsNumber) });
   const now = h('output', { class: 'where' });
-  const play = h('button', { type: 'button', onclick: () => (timer ? pause() : start()) }, 'Start the race');
+  const play = h('button', { type: 'button', onclick: () => (timer ? pause() : start()) }, t('Start the race'));
   const speed = h('select', { 'aria-label': 'Speed' }, ...SPEEDS.map((value) => h('option', { value, selected: value === 1 }, `${value}×`)));
   const element = h('div', { class: 'line clock' }, play, slider, now, speed);
   let timer = null;
@@ -79,7 +80,7 @@ function makeClock(lanes, duration) {
 
   function start() {
     if (slider.valueAsNumber >= duration) seek(0);
-    play.textContent = 'Pause';
+    play.textContent = t('Pause');
     last = performance.now();
     timer = requestAnimationFrame(advance);
   }
@@ -96,7 +97,7 @@ function makeClock(lanes, duration) {
   function pause() {
     cancelAnimationFrame(timer);
     timer = null;
-    play.textContent = 'Start the race';
+    play.textContent = t('Start the race');
   }
 
   seek(duration);

@@ -1,6 +1,7 @@
 // This step under other settings, without a model: computed from the recorded probabilities and the target's choices.
 
 import { h, spellPiece } from '../dom.js';
+import { t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 import { chip } from './losslessness.js';
 
@@ -17,7 +18,7 @@ export function makeWhatIf(stage) {
     if (!fields.length) return null;
     const result = h('div', { class: 'outcome', 'aria-live': 'polite' });
     const inputs = fields.map(([name, [label, limits]]) => makeField(name, label, limits, change[name], recompute));
-    const reset = h('button', { type: 'button', class: 'small', onclick: () => { inputs.forEach((input) => input.reset()); recompute(); } }, 'As it was');
+    const reset = h('button', { type: 'button', class: 'small', onclick: () => { inputs.forEach((input) => input.reset()); recompute(); } }, t('As it was'));
     let latest = 0;
 
     async function recompute() {
@@ -50,20 +51,20 @@ function makeField(name, label, limits, was, changed) {
   const input = h('input', { type: 'number', ...limits, value: was, onchange: changed });
   return {
     name,
-    element: h('label', {}, label, input),
+    element: h('label', {}, t(label), input),
     value: () => (input.value === '' || Number.isNaN(input.valueAsNumber) ? was : input.valueAsNumber),
     reset: () => { input.value = was; },
   };
 }
 
 function describe({ unknown, n_tokens: n, was, accepted, extra, nodes, n_nodes: size }) {
-  const tree = nodes.length > 0 && h('details', {}, h('summary', {}, `The ${size} nodes, root included`), h('ul', { class: 'sent' }, ...nodes.map(describeNode)));
-  if (unknown) return [h('p', {}, h('strong', {}, 'Not in the record. '), unknown), tree].filter(Boolean);
-  const difference = n === was ? 'as many as it did' : `it committed ${was}`;
-  const path = [...accepted.map((token) => [chip(token), ' ']).flat(), extra ? chip(extra) : 'the answer ends'];
-  return [h('p', {}, h('strong', {}, `${n} ${n === 1 ? 'token' : 'tokens'}`), ` (${difference}): `, ...path, ' ', originTag('computed')), tree].filter(Boolean);
+  const tree = nodes.length > 0 && h('details', {}, h('summary', {}, t('The {n} nodes, root included', { n: size })), h('ul', { class: 'sent' }, ...nodes.map(describeNode)));
+  if (unknown) return [h('p', {}, h('strong', {}, t('Not in the record. ')), unknown), tree].filter(Boolean);
+  const difference = n === was ? t('as many as it did') : t('it committed {n}', { n: was });
+  const path = [...accepted.map((token) => [chip(token), ' ']).flat(), extra ? chip(extra) : t('the answer ends')];
+  return [h('p', {}, h('strong', {}, n === 1 ? t('1 token') : t('{n} tokens', { n })), ` (${difference}): `, ...path, ' ', originTag('computed')), tree].filter(Boolean);
 }
 
 function describeNode(token) {
-  return h('li', { class: token.sent ? '' : 'new' }, `+${token.depth} ${spellPiece(token)}${token.sent ? '' : ' (was not sent)'}`);
+  return h('li', { class: token.sent ? '' : 'new' }, `+${token.depth} ${spellPiece(token)}${token.sent ? '' : ` (${t('was not sent')})`}`);
 }

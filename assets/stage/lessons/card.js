@@ -22,7 +22,6 @@ export function openCard(stage, lesson, places) {
     where.textContent = t('{n} of {all}', { n: current + 1, all: lesson.scenes.length });
     back.disabled = current === 0;
     next.disabled = current === lesson.scenes.length - 1;
-    hideOutcome(stage, scene.hides_outcome);
     body.replaceChildren(...drawScene(stage, scene, current === 0 ? lesson.intro : '', places[current]));
     go();
     body.focus({ preventScroll: true });
@@ -30,8 +29,9 @@ export function openCard(stage, lesson, places) {
 
   function go() {
     const place = places[current];
+    const { view, hides_outcome: hides } = lesson.scenes[current];
     if (place) stage.choose(place);
-    stage.set({ view: lesson.scenes[current].view, playing: false });
+    stage.set({ view, playing: false, moment: hides ? 'draft' : 'commit' }); // a class must not see the verdict before it has guessed
   }
 
   stage.root.querySelector('.views').before(element);
@@ -41,7 +41,7 @@ export function openCard(stage, lesson, places) {
 
 export function closeCard(stage) {
   stage.root.querySelector('.lesson-card')?.remove();
-  hideOutcome(stage, false);
+  stage.set({ moment: 'commit' });
 }
 
 function drawScene(stage, scene, intro, place) {
@@ -62,16 +62,11 @@ function drawQuestion(stage, { question, answer }) {
 
   function show() {
     const own = guess.value.trim();
-    hideOutcome(stage, false);
+    stage.set({ moment: 'commit' });
     reveal.remove();
     guess.remove();
     told.replaceChildren(...[own && h('p', { class: 'hint' }, t('Your guess: {guess}', { guess: own })), ...paragraphs(answer)].filter(Boolean));
   }
 
   return h('div', { class: 'question' }, h('p', {}, h('strong', {}, ...inline(question))), h('div', { class: 'line' }, guess, reveal), told);
-}
-
-// Keep the target's word from the class.
-function hideOutcome(stage, hidden) {
-  stage.root.classList.toggle('predicting', Boolean(hidden));
 }

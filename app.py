@@ -17,7 +17,7 @@ from specviz.decoding.engine import Engine
 from specviz.decoding.events import Event
 from specviz.errors import SpecVizError
 from specviz.settings import RunSettings
-from specviz.ui import build_page
+from specviz.ui import build_page, make_i18n
 
 SECONDS_PER_TOKEN = 0.25  # an upper bound for ZeroGPU, where a visitor pays for the time that is reserved
 MAX_GPU_SECONDS = 60
@@ -73,4 +73,9 @@ if __name__ == "__main__":
     except SpecVizError as error:
         print(error, file=sys.stderr)
         sys.exit(2)
-    demo.launch(server_port=options.port, run_history=False, mcp_server=importlib.util.find_spec("mcp") is not None)
+    demo.launch(
+        server_port=options.port,
+        run_history=False,
+        i18n=make_i18n(),
+        mcp_server=importlib.util.find_spec("mcp") is not None,
+    )

@@ -157,7 +157,7 @@ def divergence_frame(theme: ThemeName) -> PlotlyDict:
         theme,
         showlegend=True,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
-        xaxis=make_axis("depth in the tree (0 is behind the root)", dtick=1),
+        xaxis=make_axis("depth in the tree (0 is behind the root)", dtick=1, rangemode="nonnegative"),
         yaxis=make_axis("KL(target ‖ draft), nats", rangemode="tozero"),
     )
 

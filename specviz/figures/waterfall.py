@@ -32,7 +32,9 @@ def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> P
         },
         "showlegend": False,
     }
-    bare: PlotlyDict = {"data": [trace], "layout": {}}
+    # room for the number behind the last bar
+    axis = make_axis("milliseconds from the step's start", range=[0, round(1.2 * (fall.ms + fall.record_ms), 3)])
+    bare: PlotlyDict = {"data": [trace], "layout": {"xaxis": axis}}
     return bare if theme is None else join_frame(bare, waterfall_frame(theme))
 
 
@@ -41,6 +43,5 @@ def waterfall_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         bargap=0.25,
-        xaxis=make_axis("milliseconds from the step's start", rangemode="tozero"),
         yaxis=make_axis("", autorange="reversed", showgrid=False),
     )

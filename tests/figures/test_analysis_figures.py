@@ -40,7 +40,7 @@ def test_plotly_takes_the_figure_in_both_themes(kind):
     for theme in ("light", "dark"):
         drawn = figures.as_figure(ALL[kind](theme=theme))
         assert len(drawn.data) >= 1
-    assert ALL[kind](theme=None)["layout"] == {} and kind in figures.figure_frames()["light"]
+    assert kind in figures.figure_frames()["light"] and len(ALL[kind](theme=None)["layout"]) <= 1
 
 
 def test_lanes_end_with_their_last_token():

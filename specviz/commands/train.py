@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 HELP = "make a corpus of the target's own answers, and train drafters on it"
 MEASURED_ANSWERS = 48
+NOT_NOTED = ("corpus", "out", "parent", "device", "features")
 
 
 def add_arguments(train: argparse.ArgumentParser) -> None:
@@ -31,7 +32,8 @@ def add_arguments(train: argparse.ArgumentParser) -> None:
 def start(parsed: dict[str, Any]) -> int:
     """Run one of the subcommands."""
     trainings = {"lookahead": _train_lookahead, "eagle3": _train_eagle3, "confu": _train_confu}
-    return ({"corpus": make_corpus} | trainings)[parsed.pop("what")](parsed)
+    parsed["method"] = parsed.pop("what")
+    return ({"corpus": make_corpus} | trainings)[parsed["method"]](parsed)
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -174,12 +176,26 @@ def _stores(
 
 
 def _run(trainee: Any, parsed: dict[str, Any]) -> int:
+    from specviz.training.card import write_card
     from specviz.training.loop import Training, TrainingConfig
 
     chosen = {f.name: parsed[f.name] for f in fields(TrainingConfig) if parsed.get(f.name) is not None}
-    notes: dict[str, Any] = {key: str(parsed[key]) for key in ("model", "parent") if parsed[key]}
-    notes |= {"corpus": [path.name for path in parsed["corpus"]]}
-    training = Training(trainee, TrainingConfig(**chosen), parsed["out"], notes)
+    training = Training(trainee, TrainingConfig(**chosen), parsed["out"], _notes(trainee, parsed), write_card)
     curve = training.run()
     print(f"{curve.summary()}; the drafter is in {parsed['out']}")
     return 0
+
+
+def _notes(trainee: Any, parsed: dict[str, Any]) -> dict[str, Any]:
+    """Return what the drafter's card says beside the configuration; names of files, never where they lie."""
+    from specviz.training.card import hardware
+
+    own = {key: value for key, value in parsed.items() if key not in NOT_NOTED}
+    return own | {
+        "target": trainee.target.info.name,
+        "answers": len(trainee.lengths),
+        "answer_tokens": sum(trainee.lengths),
+        "corpus": [path.name for path in parsed["corpus"]],
+        "parent": Path(parsed["parent"]).name if parsed["parent"] else None,
+        "hardware": hardware(),
+    }

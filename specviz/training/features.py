@@ -27,7 +27,7 @@ class AnsweredPrompt:
     """A prompt with its answer, and what the target computed at each of its L tokens.
 
     `features` (L, F) are the inputs of the feature layers, `last` (L, H) the final normed state, and
-    `argmax` (L,) the target's own next token.
+    `argmax` (L,) the target's own next token from the prompt's last token on, 0 before it.
     """
 
     ids: Tensor
@@ -104,9 +104,10 @@ class FeatureStore:
         assert hidden.features is not None, "features were asked for"
         for row, index in enumerate(group):
             place, n = slice(int(self._starts[index]), int(self._starts[index + 1])), self._length(index)
+            first = len(self.answers[index].prompt_ids) - 1
             self._features[place] = hidden.features[row, :n].cpu()
             self._last[place] = hidden.last[row, :n].cpu()
-            self._argmax[place] = target.logits(hidden.last[row, :n]).argmax(dim=-1).int().cpu()
+            self._argmax[place][first:] = target.logits(hidden.last[row, first:n]).argmax(dim=-1).int().cpu()
             self._filled[index] = True
 
 

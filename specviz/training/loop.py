@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -80,10 +80,15 @@ class Training:
     """One run in its output folder: a drafter, a curve, and the state to go on from."""
 
     def __init__(
-        self, trainee: Trainee[Any], config: TrainingConfig, out: Path, notes: dict[str, Any] | None = None
+        self,
+        trainee: Trainee[Any],
+        config: TrainingConfig,
+        out: Path,
+        notes: dict[str, Any] | None = None,
+        after_save: Callable[[Path], None] | None = None,
     ) -> None:
         self.trainee, self.config, self.out = trainee, config, out
-        self.notes = notes or {}
+        self.notes, self.after_save = notes or {}, after_save
         self.accelerator = Accelerator(mixed_precision=trainee.precision)
         self.movers = Movers(trainee.module, config.learning_rate)
         self.average = AveragedModel(trainee.module, multi_avg_fn=get_ema_multi_avg_fn(config.average))
@@ -177,3 +182,5 @@ class Training:
         }
         torch.save(state, self.out / f"{STATE}.part")
         os.replace(self.out / f"{STATE}.part", self.out / STATE)
+        if self.after_save is not None:
+            self.after_save(self.out)

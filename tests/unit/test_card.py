@@ -1,0 +1,66 @@
+"""The card of a trained drafter says what it learned from and what came out, and names no machine's paths."""
+
+import json
+
+import pytest
+
+from specviz.errors import SpecVizError
+from specviz.training.card import write_card
+
+TRAINING = {
+    "method": "eagle3",
+    "target": "SmolLM2-135M-Instruct",
+    "model": "bundled",
+    "corpus": ["answers-000.jsonl.gz"],
+    "answers": 2378,
+    "answer_tokens": 454365,
+    "hardware": "2-core x86_64 CPU with AMX, 1 thread(s)",
+    "steps": 900,
+    "steps_done": 900,
+    "hours": 1.5,
+    "seed": 0,
+    "batch_tokens": 800,
+    "parent": "eagle3",
+}
+MEASURES = [{"step": 100, "tau": 1.2}, {"step": 900, "tau": 1.91, "accuracy_0": 0.46, "accuracy_1": 0.4}]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "training.json").write_text(json.dumps(TRAINING))
+    (tmp_path / "curve.json").write_text(json.dumps({"steps": [], "measures": MEASURES}))
+    return tmp_path
+
+
+def test_a_card_tells_data_steps_hardware_and_the_outcome(folder):
+    write_card(folder)
+    card = (folder / "README.md").read_text()
+    assert card.startswith("# EAGLE-3 draft head for SmolLM2-135M-Instruct")
+    for part in (
+        "2,378 answers",
+        "454,365 tokens",
+        "900, in 1.5 hours",
+        "with AMX",
+        "Apache-2.0",
+        "tau of a greedy chain 1.910",
+    ):
+        assert part in card
+    assert "0.460, 0.400" in card
+    assert "train eagle3 --corpus answers-000.jsonl.gz --model bundled --steps 900 --seed 0" in card
+    assert "--from eagle3" in card
+
+
+def report(lane: str) -> dict:
+    lanes = {lane: {"head": {"settings": {"nodes": 30}}, "overall": {"tau": 2.3}, "by_category": {"qa": {"tau": 2.25}}}}
+    return {"n_questions": 26, "settings": {"temperature": 0.0, "max_new_tokens": 128}, "lanes": lanes}
+
+
+def test_a_report_of_bench_adds_tau_by_category(folder):
+    write_card(folder, report("eagle3"))
+    card = (folder / "README.md").read_text()
+    assert "| qa | 2.25 |" in card and "26 questions" in card and "30 nodes" in card and "tau 2.30" in card
+
+
+def test_a_report_without_the_lane_is_a_sentence(folder):
+    with pytest.raises(SpecVizError, match="no lane 'eagle3'; it has confu"):
+        write_card(folder, report("confu"))

@@ -6,7 +6,7 @@ Every question names its run by a handle, so a recorded run is analysed without 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from specviz.analysis.compare import Comparison, StepPair, compare_runs
@@ -41,9 +41,27 @@ if TYPE_CHECKING:
     from specviz.ui.questions import Question
 
 N_UNPAID = 12
+WHOLE_RUN = ("race", "losslessness", "overview", "drafting", "hindsight", "future")
 LANE_NAMES = {"plain": "plain", "lookahead": "Lookahead Attention", "eagle3": "EAGLE-3", "confu": "ConFu"}
 
 Answer = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _AboutRun:
+    """A question that asks nothing further of a run."""
+
+    about: RunTrace
+
+    def run(self) -> RunTrace:
+        """Return the run."""
+        return self.about
+
+
+def answer_whole_run(run: RunTrace) -> Answer:
+    """Return the answers about a run as a whole by kind, for a page that has nobody to ask."""
+    about: Any = _AboutRun(run)
+    return {kind: ANALYSES[kind](about) for kind in WHOLE_RUN}
 
 
 def answer_race(question: Question) -> Answer | None:

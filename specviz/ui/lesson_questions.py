@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from specviz.lessons import Lesson, Scene, find_place, list_lessons, parse_lesson, write_lesson
+from specviz.ui.offline import offline_page
 
 if TYPE_CHECKING:
     from specviz.ui.questions import Question
@@ -49,9 +50,18 @@ def answer_read_lesson(question: Question) -> Answer:
 
 def answer_write_lesson(question: Question) -> str:
     """Answer the Markdown of the value `lesson`."""
-    values = question.values["lesson"]
+    return write_lesson(_read_lesson(question.values["lesson"]))
+
+
+def answer_lesson_page(question: Question) -> str:
+    """Answer the value `lesson` with its run as one HTML file that works without a server."""
+    lesson, name = _read_lesson(question.values["lesson"]), str(question.values.get("name", ""))
+    return offline_page(question.runs(), name, {"lesson": asdict(lesson), "places": answer_places(question)})
+
+
+def _read_lesson(values: dict[str, Any]) -> Lesson:
     scenes = tuple(Scene(**scene) for scene in values["scenes"][:MOST_SCENES])
-    return write_lesson(Lesson(values["title"], values["recording"], values["intro"], scenes))
+    return Lesson(values["title"], values["recording"], values["intro"], scenes)
 
 
 LESSONS: dict[str, Callable[[Question], Any]] = {
@@ -59,4 +69,5 @@ LESSONS: dict[str, Callable[[Question], Any]] = {
     "places": answer_places,
     "read_lesson": answer_read_lesson,
     "write_lesson": answer_write_lesson,
+    "lesson_page": answer_lesson_page,
 }

@@ -28,8 +28,9 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
     if (asked === key) return;
     asked = key;
     const ask = (about, values = {}) => stage.askOfRun(about, { step, ...values }, run);
+    const { isOffline, answers } = stage.context;
     try {
-      const answer = await ask(kind);
+      const answer = isOffline ? (answers[row][kind] ?? null) : await ask(kind); // a page to take along has some inside
       if (asked === key) put(answer, ask);
     } catch (error) {
       if (asked === key) fail(error);

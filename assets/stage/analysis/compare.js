@@ -29,7 +29,7 @@ export function makeCompare(stage) {
     h('div', { class: 'fields' }, h('label', {}, t('this run against '), chooser), h('label', {}, t('or a trace file '), file)), result);
 
   function update(state, changed) {
-    element.hidden = !(stage.row && state.run.finished);
+    element.hidden = stage.context.isOffline || !(stage.row && state.run.finished);
     if (element.hidden || !['run', 'row', 'finish'].some((name) => changed.has(name))) return;
     remember(state.run);
     listRuns();

@@ -1,6 +1,7 @@
 // One lesson above the tabs: a scene at a time, at its place in the run. An answer waits until it is asked for.
 
 import { h } from '../dom.js';
+import { download } from '../download.js';
 import { t } from '../words.js';
 import { inline, paragraphs } from './markdown.js';
 
@@ -12,9 +13,10 @@ export function openCard(stage, lesson, places) {
   const where = h('output', { class: 'hint' });
   const back = h('button', { type: 'button', onclick: () => show(current - 1) }, t('Back'));
   const next = h('button', { type: 'button', onclick: () => show(current + 1) }, t('Next'));
+  const save = h('button', { type: 'button', class: 'small', hidden: stage.context.isOffline, onclick: savePage }, t('Save as a page'));
   const close = h('button', { type: 'button', class: 'small', onclick: () => closeCard(stage) }, t('Close the lesson'));
   const element = h('section', { class: 'lesson-card', 'aria-label': t('Lesson') },
-    h('div', { class: 'line' }, h('h3', {}, lesson.title), where, close), body, h('div', { class: 'line' }, back, next));
+    h('div', { class: 'line' }, h('h3', {}, lesson.title), where, save, close), body, h('div', { class: 'line' }, back, next));
 
   function show(place) {
     current = place;
@@ -32,6 +34,16 @@ export function openCard(stage, lesson, places) {
     const { view, hides_outcome: hides } = lesson.scenes[current];
     if (place) stage.choose(place);
     stage.set({ view, playing: false, moment: hides ? 'draft' : 'commit' }); // a class must not see the verdict before it has guessed
+  }
+
+  // The lesson with its run as one file, for a class without a network.
+  async function savePage() {
+    const rules = lesson.scenes.map((scene) => scene.at);
+    try {
+      download(await stage.askOfRun('lesson_page', { lesson, rules, name: stage.state.run.name }), 'specviz-lesson.html', 'text/html');
+    } catch (error) {
+      where.textContent = error.message;
+    }
   }
 
   stage.root.querySelector('.views').before(element);

@@ -7,12 +7,15 @@
 import { h } from './stage/dom.js';
 import { makeHeader } from './stage/header.js';
 import { openInbox } from './stage/inbox.js';
+import { makeLibrary } from './stage/library.js';
 import { makeMetrics } from './stage/metrics.js';
 import { paletteStyle } from './stage/palette.js';
+import { makePermalink, readLink } from './stage/permalink.js';
 import { makeRecorder } from './stage/record.js';
 import { makeRibbon } from './stage/ribbon.js';
 import { failRun, Run } from './stage/run.js';
 import { makeTabs } from './stage/tabs.js';
+import { makeToolbar } from './stage/toolbar.js';
 import { makeTransport, stepOfKey } from './stage/transport.js';
 
 // Rules for what lies around the stage; the style sheet of a component reaches only inside it.
@@ -24,8 +27,7 @@ const PAGE_RULES = `
 export function start(context) {
   const stage = new Stage(context);
   openInbox(context, (item, message, tape) => stage.receive(item, message, tape), (error) => stage.set({ error }));
-  context.deliver(context.props.value);
-  context.early.forEach(context.deliver);
+  stage.library.openFirst(readLink());
   document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
   document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
   document.addEventListener('specviz:over', () => stage.close());
@@ -37,17 +39,22 @@ class Stage {
   constructor(context) {
     this.context = context;
     this.root = context.element.querySelector('.stage');
-    this.state = { run: null, row: 0, step: 0, node: null, expert: null, view: 'step', follow: true, playing: false, phase: 'idle', error: '' };
+    this.state = { run: null, row: 0, step: 0, node: null, expert: null, moment: 'commit', view: 'step', follow: true, playing: false, phase: 'idle', error: '', offer: '' };
     this.changed = new Set(Object.keys(this.state));
-    this.views = [makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
+    this.permalink = makePermalink(this);
+    this.views = [makeToolbar, makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
     const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
     this.root.replaceChildren(style, ...this.views.map((view) => view.element));
     this.recorder = makeRecorder(this);
+    this.library = makeLibrary(this);
     this.scheduled = false;
     this.draw();
   }
 
   get row() { return this.state.run?.rows[this.state.row]; }
+
+  // What the address and the chooser call the run.
+  get traceName() { return this.state.run?.origin === 'recorded' ? this.state.run.name : this.state.run?.id; }
 
   get frame() { return this.row?.steps[this.state.step]; }
 
@@ -76,8 +83,8 @@ class Stage {
     this.scheduled = false;
     const changed = this.changed;
     this.changed = new Set();
-    for (const view of this.views) view.update(this.state, changed);
-    Object.assign(this.root.dataset, { phase: this.state.phase, run: this.state.run?.id ?? '' });
+    for (const view of [...this.views, this.permalink]) view.update(this.state, changed);
+    Object.assign(this.root.dataset, { phase: this.state.phase, moment: this.state.moment, run: this.state.run?.id ?? '' });
   }
 
   // A person chose a step, or something of it: following ends unless it is the newest one.
@@ -117,22 +124,26 @@ class Stage {
     if (!run || run.id !== message.run) return undefined;
     run.apply(item);
     this.touch(item.kind === 'step' ? 'steps' : item.kind);
-    if (item.kind === 'finish') this.end(run);
+    if (item.kind === 'finish') this.end(run, message);
     if (item.kind === 'step' && item.row === this.state.row && this.state.follow) this.showNewest(run);
     return undefined;
   }
 
-  end(run) {
+  end(run, { records }) {
+    if (records) run.rows.forEach((row, i) => { row.records = records[i]; });
     this.clampStep();
-    this.recorder.complete(run).catch((error) => console.warn(error));
-    this.set({ phase: 'idle', error: run.failed ? run.message : '' });
+    this.choose(this.library.takePlace() ?? this.state);
+    this.set({ phase: 'idle', error: run.failed ? run.message : this.state.error });
+    this.library.keep(run);
   }
 
   begin(item, message, tape) {
-    const run = new Run(item, message.run, tape);
-    const live = item.origin === 'live';
+    const origin = message.origin ?? item.origin;
+    const run = new Run({ ...item, origin }, message.run, tape);
+    const live = origin === 'live';
     const step = live ? 0 : 1; // a recording opens on its first speculative step
-    this.set({ run, row: 0, step, node: null, error: '', follow: live, playing: false, phase: live ? 'running' : 'loading' });
+    const told = message.file ? {} : { error: '', offer: '' }; // what came with the page says nothing against a link
+    this.set({ run, row: 0, step, node: null, expert: null, moment: 'commit', ...told, follow: live, playing: false, phase: live ? 'running' : 'loading' });
   }
 
   // A trace may hold nothing but its prefill.
@@ -141,7 +152,7 @@ class Stage {
   }
 
   showNewest(run) {
-    this.set({ step: Math.max(0, run.rows[this.state.row].steps.length - 1), node: null });
+    this.set({ step: Math.max(0, run.rows[this.state.row].steps.length - 1), node: null, expert: null, moment: 'commit' });
   }
 
   announce(phase) {

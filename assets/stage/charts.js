@@ -1,14 +1,11 @@
-// The charts of the step: figures come ready from Python, what is chosen is marked here.
+// The charts of the step: figures come ready from Python, what is chosen is marked in them here.
 
+import { expertAt, makeMarker } from './chart_marks.js';
 import { h } from './dom.js';
-import { expandMask } from './mask_cells.js';
-import { currentTheme } from './palette.js';
-import { loadPlotly, makePlot } from './plot.js';
+import { imageButtons, loadPlotly, makePlot } from './plot.js';
 
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
 const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
-const SELECTION_TRACE = 4;
-const PRINTED = { drawing: 'as drawn', formula: 'as in its formula', runs: 'what runs' };
 const PANES = [
   ['tree', 'Draft tree', 'Root left; one column for each drafted level.'],
   ['mask', 'Attention mask of this step', 'Rows ask, columns answer; a filled cell is visible.'],
@@ -16,9 +13,9 @@ const PANES = [
 ];
 
 export function makeCharts(stage) {
-  const { figures } = stage.context.constants;
+  const mark = makeMarker(stage);
   const [tree, mask, routing] = PANES.map(([name, title, hint]) => makePane(name, title, hint));
-  const panes = [tree, mask, makePrinted(stage), routing];
+  const panes = [tree, mask, routing];
   const notice = h('p', { class: 'hint', role: 'status' });
   const element = h('section', { class: 'charts', 'aria-label': 'Charts', hidden: '' }, notice, ...panes.map((pane) => pane.element));
   let begun = false;
@@ -26,7 +23,7 @@ export function makeCharts(stage) {
 
   function update(state, changed) {
     element.hidden = !stage.frame;
-    if (!stage.frame || !['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) return;
+    if (!stage.frame || !['run', 'row', 'step', 'node', 'expert', 'moment', 'steps'].some((name) => changed.has(name))) return;
     load();
     request();
   }
@@ -61,26 +58,37 @@ export function makeCharts(stage) {
     const plot = makePlot(stage, name);
     const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, 'Reset zoom');
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
-      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), reset), h('div', { class: 'scroll' }, plot.element));
-    const drawn = { frame: null, node: null, run: null, height: 0 };
-    const isBehind = () => Boolean(stage.frame) && (drawn.frame !== stage.frame || drawn.node !== stage.state.node);
+      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), reset, ...imageButtons(plot, name, title)),
+      h('div', { class: 'scroll' }, plot.element));
+    const drawn = { frame: null, chosen: [], run: null, height: 0 };
+    const chosen = ({ node, expert, moment }) => [node, expert, moment];
+    const isBehind = () => Boolean(stage.frame)
+      && (drawn.frame !== stage.frame || chosen(stage.state).some((value, i) => value !== drawn.chosen[i]));
 
     async function draw() {
-      const { frame, state: { run, node } } = stage;
-      Object.assign(drawn, { frame, node });
-      const figure = frame.figures[name];
-      box.hidden = !figure;
-      if (!figure) return;
-      drawn.height = Math.max(chooseHeight(name, frame.figures), drawn.run === run ? drawn.height : 0);
-      drawn.run = run;
+      const { frame, state } = stage;
+      Object.assign(drawn, { frame, chosen: chosen(state) });
+      box.hidden = !frame.figures[name];
+      if (box.hidden) return;
+      const figure = name === 'routing' ? await routingOf(frame, state.node) : frame.figures[name];
+      if (frame !== stage.frame) return; // the next round draws the newer one
+      drawn.height = Math.max(chooseHeight(name, frame.figures), drawn.run === state.run ? drawn.height : 0);
+      drawn.run = state.run;
       if (name === 'tree') plot.element.style.minWidth = treeWidth(figure);
       // It grows within a run, so that the page does not jump at every step.
       const sized = { ...figure, layout: { ...figure.layout, height: drawn.height || undefined } };
-      await plot.draw(withSelection(name, sized, node));
+      await plot.draw(mark(name, sized));
       plot.listens ??= plot.element.on('plotly_click', (event) => choose(name, event.points[0]));
     }
 
     return { element: box, draw, isBehind };
+  }
+
+  // A node with a routing of its own shows that one.
+  async function routingOf(frame, node) {
+    const { routing, index } = frame.step;
+    if (!routing.some((own) => own.node === node) || routing[0].node === node) return frame.figures.routing;
+    return stage.askOfRun('routing', { step: index, node }).catch(() => frame.figures.routing);
   }
 
   // Side by side, tree and mask are equally tall.
@@ -93,27 +101,10 @@ export function makeCharts(stage) {
 
   function choose(name, point) {
     if (name === 'tree') stage.choose({ node: point.customdata });
+    if (name === 'routing' && expertAt(point)) stage.choose({ expert: expertAt(point) });
     const owner = name === 'mask' ? point.data.customdata?.[point.pointNumber[0]] : undefined;
     if (owner >= 0) stage.choose({ node: owner }); // a prefix row belongs to no node
   }
-
-  // What is chosen is marked here, so that choosing costs no round trip.
-  function withSelection(name, figure, node) {
-    if (name === 'mask') return markMask(expandMask(figure), node);
-    return name === 'tree' ? { ...figure, data: ringNode(figure.data, node) } : figure;
-  }
-
-  function markMask({ data, layout }, node) {
-    const line = { color: figures.palette.themes[currentTheme()].text, width: 2 };
-    const cells = data.find((trace) => trace.name === 'cells');
-    const owners = cells?.customdata ?? [];
-    const marks = owners.flatMap((owner, row) => (node !== null && owner === node
-      ? [{ type: 'rect', xref: 'paper', x0: 0, x1: 1, y0: row - 0.5, y1: row + 0.5, line }] : []));
-    const spoken = data.map((trace) => (trace === cells ? { ...trace, text: cells.z.map((row) => row.map(sentenceOf)) } : trace));
-    return { data: spoken, layout: { ...layout, shapes: [...(layout.shapes ?? []), ...marks] } };
-  }
-
-  const sentenceOf = (code) => figures.mask_reasons[code]?.html ?? '';
 
   return { element, update };
 }
@@ -129,40 +120,4 @@ function maskHeight(figure) {
   return Math.max(300, Math.min(600, 190 + 13 * rows));
 }
 
-// The seed's mask as printed, beside what runs: the same for every step of a run.
-function makePrinted(stage) {
-  const plot = makePlot(stage, 'seed', { class: 'printed' });
-  const reason = h('p', { class: 'hint' });
-  const choices = Object.entries(PRINTED).map(([kind, label]) =>
-    h('button', { type: 'button', class: 'small', data: { kind }, onclick: () => show(kind) }, label));
-  const element = h('figure', { class: 'pane printed', hidden: '' }, h('figcaption', {}, h('h3', {}, 'The mask as printed'),
-    h('span', { class: 'choices', role: 'group', 'aria-label': 'Which mask' }, ...choices)), plot.element, reason);
-  const drawn = { seed: null, kind: 'drawing' };
-
-  const isBehind = () => Boolean(stage.frame) && drawn.seed !== (stage.state.run.seed ?? null);
-
-  async function draw() {
-    const { seed } = stage.state.run;
-    drawn.seed = seed;
-    element.hidden = !seed;
-    if (seed) await show(drawn.kind);
-  }
-
-  function show(kind) {
-    drawn.kind = kind;
-    reason.textContent = drawn.seed.drawing.layout.meta.reason;
-    choices.forEach((choice) => choice.setAttribute('aria-pressed', String(choice.dataset.kind === kind)));
-    return plot.draw(drawn.seed[kind]);
-  }
-
-  return { element, draw, isBehind };
-}
-
 const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
-
-function ringNode(data, node) {
-  const nodes = data[NODE_TRACE];
-  const place = node === null ? -1 : nodes.customdata.indexOf(node);
-  const at = (values) => (place < 0 ? [] : [values[place]]);
-  return data.map((trace, i) => (i === SELECTION_TRACE ? { ...trace, x: at(nodes.x), y: at(nodes.y) } : trace));
-}

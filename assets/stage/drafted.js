@@ -2,6 +2,8 @@
 // so this is also the way to the tree for a keyboard and a screen reader.
 
 import { EXTRA_NODE, h, spellPiece, tokenChip } from './dom.js';
+import { lookAt, narrate } from './moments.js';
+import { markedNodes } from './selection.js';
 
 export function makeDrafted(stage) {
   const { palette } = stage.context.constants.figures;
@@ -9,34 +11,37 @@ export function makeDrafted(stage) {
   const levels = h('div', { class: 'levels', tabindex: '0', role: 'group', 'aria-label': 'Drafted tokens by level', onclick: (event) => chooseAt(event.target) });
   const element = h('section', { class: 'drafted', 'aria-label': 'This step', hidden: '' }, sentence, levels);
 
-  function update(state, changed) {
+  const shown = { frame: null, moment: '' };
+
+  function update(state) {
     const { frame } = stage;
     element.hidden = !frame;
     if (!frame) return;
     // While a run streams past, reading every step aloud would help nobody.
     sentence.setAttribute('aria-live', state.follow && state.phase === 'running' ? 'off' : 'polite');
-    if (['run', 'row', 'step', 'steps'].some((name) => changed.has(name)) && sentence.frame !== frame) show(frame);
+    if (shown.frame !== frame || shown.moment !== state.moment) show(frame, state.moment);
+    sentence.textContent = narrate(frame, state.moment);
+    const marked = markedNodes(frame, state);
     levels.querySelectorAll('button').forEach((chip) =>
-      chip.setAttribute('aria-pressed', String(Number(chip.dataset.node) === state.node)));
+      chip.setAttribute('aria-pressed', String(marked.includes(Number(chip.dataset.node)))));
   }
 
-  function show(frame) {
-    sentence.frame = frame;
-    sentence.textContent = frame.sentence;
+  function show(frame, moment) {
+    Object.assign(shown, { frame, moment });
     const { nodes, committed } = frame.step;
     const depth = Math.max(...nodes.map((node) => node.depth));
-    const rows = Array.from({ length: depth + 1 }, (_, i) => levelRow(nodes.filter((node) => node.depth === i), i));
-    levels.replaceChildren(...rows, ...committedRow(committed));
+    const rows = Array.from({ length: depth + 1 }, (_, i) => levelRow(nodes.filter((node) => node.depth === i), i, moment));
+    levels.replaceChildren(...rows, ...(moment === 'commit' ? committedRow(committed) : []));
   }
 
-  function levelRow(nodes, depth) {
-    const chips = nodes.map((node) => nodeButton(node, node.status, node.idx));
+  function levelRow(nodes, depth, moment) {
+    const chips = nodes.map((node) => nodeButton(node, lookAt(node, moment, palette), node.idx));
     return level(depth === 0 ? 'root' : `+${depth}`, chips);
   }
 
   function committedRow(committed) {
     const own = committed.filter((token) => !['draft', 'unverified'].includes(token.source));
-    const chips = own.map((token) => nodeButton(token, palette.status_of_source[token.source], EXTRA_NODE));
+    const chips = own.map((token) => nodeButton(token, lookAt({ status: palette.status_of_source[token.source] }, 'commit', palette), EXTRA_NODE));
     return chips.length ? [level('target adds', chips)] : [];
   }
 
@@ -44,9 +49,9 @@ export function makeDrafted(stage) {
     return h('div', { class: 'level', role: 'group', 'aria-label': name }, h('span', { class: 'name' }, name), h('div', { class: 'chips' }, ...chips));
   }
 
-  function nodeButton(token, status, node) {
-    const name = `${palette.statuses[status].label}: ${spellPiece(token)}`;
-    return tokenChip('button', token, status, palette, { type: 'button', 'aria-label': name, data: { node } });
+  function nodeButton(token, { status, label }, node) {
+    const name = `${label}: ${spellPiece(token)}`;
+    return tokenChip('button', token, status, palette, { type: 'button', 'aria-label': name, title: `${name}, token id ${token.token_id}`, data: { node } });
   }
 
   function chooseAt(target) {

@@ -1,4 +1,4 @@
-// Where the run comes from, how it stands, its notices, its rows, and saving it.
+// Where the run comes from, how it stands, its notices and its rows.
 
 import { h } from './dom.js';
 
@@ -6,6 +6,7 @@ const ORIGINS = {
   live: ['LIVE', 'decoded on this server, just now'],
   recorded: ['RECORDED', 'a recorded run; no model is loaded for it'],
   loaded: ['LOADED', 'a trace from a file'],
+  saved: ['SAVED', 'a run that this browser has kept'],
 };
 const METHODS = { plain: 'Plain decoding', lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
 const ENDS = {
@@ -27,19 +28,22 @@ export function makeHeader(stage) {
   const badge = h('span', { class: 'badge' });
   const source = h('span', { class: 'source' });
   const status = h('span', { class: 'status', role: 'status' });
-  const save = h('button', { type: 'button', class: 'small', onclick: saveTrace }, 'Save trace');
   const alert = h('p', { class: 'alert', role: 'alert', hidden: '' });
   const notices = h('ul', { class: 'notices', 'aria-label': 'Notices' });
   const rows = h('div', { class: 'rows', role: 'group', 'aria-label': 'Prompts of the batch' });
-  const line = h('div', { class: 'line' }, badge, source, status, save);
+  const line = h('div', { class: 'line' }, badge, source, status);
+  const again = h('button', { type: 'button', class: 'again', onclick: runAgain }, 'Run it again');
+  const offer = h('p', { class: 'offer', hidden: '' });
   const welcome = h('p', { class: 'welcome' }, 'Type a prompt and press Run: every step of the decoding shows here.');
-  const element = h('header', { class: 'head' }, line, welcome, alert, notices, rows);
+  const element = h('header', { class: 'head' }, line, welcome, offer, alert, notices, rows);
 
   function update(state, changed) {
-    if (!['run', 'phase', 'error', 'finish', 'row'].some((name) => changed.has(name))) return;
+    if (!['run', 'phase', 'error', 'offer', 'finish', 'row'].some((name) => changed.has(name))) return;
     const { run } = state;
     welcome.hidden = Boolean(run) || state.phase !== 'idle';
-    save.hidden = badge.hidden = !run;
+    badge.hidden = !run;
+    offer.hidden = !state.offer || state.phase !== 'idle';
+    offer.replaceChildren(`This link describes a run that is not kept in this browser: “${state.offer}”. `, again);
     alert.hidden = !state.error;
     alert.textContent = state.error;
     status.textContent = PHASES[state.phase] ?? describeEnd(run, stage.row);
@@ -58,17 +62,12 @@ export function makeHeader(stage) {
       `${i + 1}: ${name}`);
   }
 
-  async function saveTrace() {
-    const { run } = stage.state;
-    try {
-      await stage.recorder.complete(run);
-      download(run.toJson(), `specviz-${run.rows[0].head.run_id}.json`, 'application/json');
-    } catch (error) {
-      stage.set({ error: error.message });
-    }
-  }
-
   return { element, update };
+}
+
+// The controls hold what the link says.
+function runAgain() {
+  document.querySelector('#run').click();
 }
 
 // What tells the prompts of a batch apart: the chat template around them is the same.
@@ -86,12 +85,17 @@ function namePrompts(rows) {
   });
 }
 
-function describeSource(run, { method, model, drafter, settings }) {
+function describeSource(run, { method, model, drafter, settings, created, versions }) {
   const how = METHODS[method] ?? method;
   const drafted = drafter ? `, drafts by ${drafter.name}` : '';
-  const sampled = settings.temperature > 0 ? `, temperature ${settings.temperature}, seed ${settings.seed}` : ', greedy';
+  const sampled = settings.temperature > 0 ? `, temperature ${settings.temperature}, seed ${settings.seed}` : `, greedy, seed ${settings.seed}`;
   const named = run.name ? `${run.name}: ` : '';
-  return `${named}${how} on ${model.name} (${model.dtype}, ${model.device})${drafted}${sampled}`;
+  const by = run.origin === 'live' ? '' : `; ${created.slice(0, 10)}, ${describeVersions(versions)}`;
+  return `${named}${how} on ${model.name} (${model.dtype}, ${model.device})${drafted}${sampled}${by}`;
+}
+
+function describeVersions(versions) {
+  return Object.entries(versions).map(([name, version]) => `${name} ${version}`).join(', ');
 }
 
 function describeEnd(run, row) {
@@ -113,10 +117,4 @@ export function describeDivergence({ index, step, piece, expected_piece: expecte
   const odds = prob === null || prob === undefined ? '' : `, to which the target gave ${prob.toPrecision(2)}`;
   const near = gap === null || gap === undefined ? '' : `; the two best logits are ${gap.toPrecision(2)} apart there`;
   return `Leaves plain greedy decoding at token ${index + 1}${where}: “${piece}”${odds}, instead of “${expected}”${near}.`;
-}
-
-function download(text, name, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  h('a', { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 10000);
 }

@@ -40,7 +40,7 @@ export function openInbox(context, receive, fail) {
   const seen = { run: null, n: -1 };
 
   function deliver(message) {
-    if (!message?.run || (message.run === seen.run && message.n <= seen.n)) return;
+    if (!message?.run || (message.run === seen.run && message.n <= seen.n && !message.tape)) return;
     const isLost = message.n > 0 && (message.run !== seen.run || message.n !== seen.n + 1);
     Object.assign(seen, { run: message.run, n: message.n });
     chain = chain.then(() => (isLost ? Promise.reject(new Error('A part of this run did not arrive.')) : handle(message)))

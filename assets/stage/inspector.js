@@ -8,13 +8,14 @@ export function makeInspector(stage) {
   const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
 
   function update(state, changed) {
-    if (!['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) return;
+    if (!['run', 'row', 'step', 'node', 'moment', 'steps'].some((name) => changed.has(name))) return;
     element.hidden = !stage.frame;
-    const key = stage.frame && `${state.run.id} ${state.row} ${state.step} ${state.node}`;
+    const key = stage.frame && `${state.run.id} ${state.row} ${state.step} ${state.node} ${state.moment === 'draft'}`;
     if (!stage.frame || body.key === key) return;
     body.key = key;
     const subject = findSubject(stage.frame.step, state.node);
-    if (subject) show(key, state.node, subject);
+    if (subject && state.moment === 'draft') body.replaceChildren(h('p', { class: 'hint' }, 'The target has not judged this yet: go on to Verify.'));
+    else if (subject) show(key, state.node, subject);
     else body.replaceChildren(h('p', { class: 'hint' }, 'Choose a token, above or in a chart, to see why it was taken or not.'));
   }
 

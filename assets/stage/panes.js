@@ -22,15 +22,18 @@ import { makeLosslessness } from './analysis/losslessness.js';
 import { makeMaskProof } from './analysis/mask_proof.js';
 import { makeOverview } from './analysis/overview.js';
 import { makeRace } from './analysis/race.js';
+import { makeSeed } from './analysis/seed.js';
 import { makeWaterfall } from './analysis/waterfall.js';
 import { makeWhatIf } from './analysis/what_if.js';
 import { makeCharts } from './charts.js';
 import { makeDrafted } from './drafted.js';
 import { makeInspector } from './inspector.js';
+import { makeTwins } from './twins.js';
+import { makeLessons } from './lessons/lessons.js';
 
 export const TABS = [
-  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts, makeWhatIf, makeThoughts, makeMaskProof, makeWaterfall] },
+  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts, makeTwins, makeWhatIf, makeThoughts, makeMaskProof, makeSeed, makeWaterfall] },
   { name: 'run', label: 'Run', panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
   { name: 'compare', label: 'Compare', panes: [makeCompare] },
-  { name: 'lessons', label: 'Lessons', panes: [] },
+  { name: 'lessons', label: 'Lessons', panes: [makeLessons] },
 ];

@@ -2,6 +2,7 @@
 // plotly.js is large, so it is loaded once the first step is on the page.
 
 import { h } from './dom.js';
+import { download } from './download.js';
 import { currentTheme } from './palette.js';
 
 const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
@@ -11,7 +12,8 @@ let loading = null;
 export function loadPlotly({ constants, fileUrl }) {
   loading ??= new Promise((resolve, reject) => {
     const begin = () => document.head.append(h('script', { src: fileUrl(constants.assets.plotly), onload: resolve, onerror: reject }));
-    requestAnimationFrame(() => setTimeout(begin)); // the tokens are painted first
+    if (window.Plotly) resolve(); // a page to take along has it inside
+    else requestAnimationFrame(() => setTimeout(begin)); // the tokens are painted first
   });
   return loading;
 }
@@ -40,7 +42,23 @@ export function makePlot(stage, kind, attributes = {}) {
   }
 
   new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
-  return { element, draw, redraw, clear, reset: () => resetZoom(element) };
+  // The chart as a picture, on the background of the page: a data URL.
+  function picture(format) {
+    const { data, layout, offsetWidth: width, offsetHeight: height } = element;
+    const { background } = figures.palette.themes[currentTheme()];
+    return window.Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: background } }, { format, width, height, scale: format === 'png' ? 2 : 1 });
+  }
+
+  return { element, draw, redraw, clear, picture, reset: () => resetZoom(element) };
+}
+
+// Buttons that save a chart as a picture.
+export function imageButtons(plot, name, title) {
+  return ['png', 'svg'].map((format) => {
+    const label = format.toUpperCase();
+    const save = async () => download(await plot.picture(format), `specviz-${name}.${format}`);
+    return h('button', { type: 'button', class: 'small', 'aria-label': `Save ${title} as ${label}`, onclick: save }, label);
+  });
 }
 
 // As `join_frame` of specviz/figures/frame.py does.

@@ -1,6 +1,7 @@
 // The answer as tokens, grouped by step, in the colours of what happened to each.
 
 import { EXTRA_NODE, h, pieceNodes, tokenChip } from './dom.js';
+import { markedNodes, usesExpert } from './selection.js';
 
 const LEGEND = ['accepted', 'correction', 'bonus', 'unverified', 'plain', 'rejected', 'unreached', 'cut'];
 
@@ -21,7 +22,7 @@ export function makeRibbon(stage) {
     if (!stage.row) return;
     if (changed.has('run') || changed.has('row')) restart();
     append(stage.row.steps, state.follow && state.phase === 'running');
-    if (['run', 'row', 'step', 'node', 'steps'].some((name) => changed.has(name))) mark(state);
+    if (['run', 'row', 'step', 'node', 'expert', 'steps'].some((name) => changed.has(name))) mark(state);
   }
 
   function restart() {
@@ -47,14 +48,18 @@ export function makeRibbon(stage) {
     return h('span', { class: 'group', data: { step: index } }, ...chips);
   }
 
-  function mark({ step, node, follow, phase }) {
-    marked.forEach((chip) => chip.classList.remove('current', 'chosen'));
-    const group = groups[step];
-    const chip = node === null ? null : group?.querySelector(`[data-node="${node}"]`);
+  function mark(state) {
+    const { steps } = stage.row;
+    marked.forEach((chip) => chip.classList.remove('current', 'chosen', 'linked'));
+    const group = groups[state.step];
+    const nodes = stage.frame ? markedNodes(stage.frame, state) : [];
+    const chips = nodes.map((node) => group?.querySelector(`[data-node="${node}"]`)).filter(Boolean);
+    const linked = state.expert ? groups.filter((_, i) => steps[i] && usesExpert(steps[i], state.expert)) : [];
     group?.classList.add('current');
-    chip?.classList.add('chosen');
-    marked = [group, chip].filter(Boolean);
-    if (group && !(follow && phase === 'running')) keepInView(answer, group);
+    chips.forEach((chip) => chip.classList.add('chosen'));
+    linked.forEach((own) => own.classList.add('linked'));
+    marked = [group, ...chips, ...linked].filter(Boolean);
+    if (group && !(state.follow && state.phase === 'running')) keepInView(answer, group);
   }
 
   function chooseAt(target) {

@@ -2,8 +2,8 @@
 // metrics, and the record of its steps, which comes later (record.js).
 
 export class Run {
-  constructor({ origin, name, handle, heads, seed }, id, tape) {
-    Object.assign(this, { id, origin, name, handle, seed, tape, message: '', finished: false });
+  constructor({ origin, name, handle, link, heads, seed }, id, tape) {
+    Object.assign(this, { id, origin, name, handle, link, seed, tape, message: '', finished: false });
     this.rows = heads.map((text, index) => ({ index, text, head: JSON.parse(text), steps: [], metrics: {}, records: [] }));
   }
 

@@ -2,6 +2,8 @@
 
 import { h } from './dom.js';
 import { TABS } from './panes.js';
+import { readLink } from './permalink.js';
+import { t } from './words.js';
 
 const MOVES = { ArrowLeft: -1, ArrowRight: 1 };
 
@@ -9,6 +11,9 @@ export function makeTabs(stage) {
   const tabs = TABS.filter(({ panes }) => panes.length).map((tab) => makeTab(stage, tab));
   const list = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views', onkeydown: move }, ...tabs.map((tab) => tab.button));
   const element = h('div', { class: 'views' }, list, ...tabs.map((tab) => tab.panel));
+
+  const asked = readLink().view;
+  if (tabs.some(({ name }) => name === asked)) stage.set({ view: asked });
 
   function update(state, changed) {
     list.hidden = !state.run || tabs.length === 1;
@@ -29,7 +34,7 @@ export function makeTabs(stage) {
 
 function makeTab(stage, { name, label, panes }) {
   const views = panes.map((make) => make(stage));
-  const button = h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': `view-${name}`, onclick: () => stage.set({ view: name }) }, label);
+  const button = h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': `view-${name}`, onclick: () => stage.set({ view: name }) }, t(label));
   const panel = h('div', { class: 'view', role: 'tabpanel', id: `view-${name}`, 'aria-labelledby': `tab-${name}` }, ...views.map((view) => view.element));
   let missed = new Set(Object.keys(stage.state));
 

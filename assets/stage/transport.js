@@ -1,8 +1,13 @@
-// Moving through the steps: buttons, slider, keyboard, play, follow.
+// Moving through the steps: buttons, slider, keyboard, play, follow; and through the moments of a step.
 
 import { h } from './dom.js';
+import { MOMENTS } from './moments.js';
 
-const MS_PER_STEP = 600;
+const PACES = {
+  moments: { label: 'by moment', ms: 900 },
+  steps: { label: 'by step', ms: 600 },
+  fast: { label: 'fast', ms: 100 },
+};
 const SHAPES = {
   first: 'M2 2h2v12H2zM14 2v12L5 8z',
   previous: 'M2 8l7-6v4h5v4H9v4z',
@@ -45,9 +50,15 @@ export function makeTransport(stage) {
   const last = button('Last step', 'last', () => go(Infinity));
   const slider = h('input', { type: 'range', min: 0, value: 0, 'aria-label': 'Step', oninput: () => go(slider.valueAsNumber) });
   const where = h('output', { class: 'where' });
+  const moments = Object.entries(MOMENTS).map(([moment, label]) =>
+    h('button', { type: 'button', class: 'small', data: { moment }, onclick: () => stage.set({ moment, playing: false }) }, label));
+  const pace = h('select', { 'aria-label': 'Pace of playing', onchange: restart }, ...Object.entries(PACES).map(([value, { label }]) =>
+    h('option', { value }, label)));
+  pace.value = 'steps';
   const follow = h('button', { type: 'button', class: 'small follow', onclick: toggleFollow }, 'Follow live');
   const element = h('nav', { class: 'transport', 'aria-label': 'Steps', hidden: '' },
-    h('div', { class: 'buttons' }, first, previous, play, next, last), slider, where, follow);
+    h('div', { class: 'buttons' }, first, previous, play, next, last), slider, where,
+    h('div', { class: 'moments', role: 'group', 'aria-label': 'Moment of the step' }, ...moments), pace, follow);
   let timer = null;
 
   function update(state) {
@@ -61,6 +72,7 @@ export function makeTransport(stage) {
     slider.setAttribute('aria-valuetext', text);
     first.disabled = previous.disabled = state.step === 0;
     next.disabled = last.disabled = state.step === n - 1;
+    moments.forEach((own) => own.setAttribute('aria-pressed', String(own.dataset.moment === state.moment)));
     showPlay(state.playing);
     follow.hidden = state.phase !== 'running';
     follow.setAttribute('aria-pressed', String(state.follow));
@@ -90,12 +102,22 @@ export function makeTransport(stage) {
   function runTimer(playing) {
     if (playing === (timer !== null)) return;
     clearInterval(timer);
-    timer = playing ? setInterval(advance, MS_PER_STEP) : null;
+    timer = playing ? setInterval(advance, PACES[pace.value].ms) : null;
+  }
+
+  // Another pace holds from the next tick on.
+  function restart() {
+    runTimer(false);
+    runTimer(stage.state.playing);
   }
 
   function advance() {
-    const { step, phase } = stage.state;
-    if (step < stage.row.steps.length - 1) stage.set({ step: step + 1, node: null });
+    const { step, moment, phase } = stage.state;
+    const names = Object.keys(MOMENTS);
+    const next = names[names.indexOf(moment) + 1];
+    const byMoment = pace.value === 'moments';
+    if (byMoment && next) stage.set({ moment: next });
+    else if (step < stage.row.steps.length - 1) stage.set({ step: step + 1, node: null, moment: byMoment ? 'draft' : 'commit' });
     else if (phase !== 'running') stage.set({ playing: false });
   }
 

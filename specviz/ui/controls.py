@@ -6,7 +6,7 @@ selection does not use is hidden and not sent either, since settings refuse what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
@@ -49,6 +49,7 @@ class Controls:
 
     prompts: list[gr.Textbox] = field(default_factory=list)
     settings: dict[str, Component] = field(default_factory=dict)
+    several: gr.Checkbox = field(init=False)
     run: gr.Button = field(init=False)
     stop: gr.Button = field(init=False)
     lines: list[tuple[gr.Row, tuple[str, ...]]] = field(default_factory=list)
@@ -68,6 +69,26 @@ class Controls:
         n_prompts = len(self.prompts)
         prompts = [text for text in values[:n_prompts] if text]
         return prompts, fields_of_values(dict(zip(self.settings, values[n_prompts:], strict=True)))
+
+    def fill(self, prompts: Sequence[str], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+        """Return what shows these prompts and settings, for `several` and then `components`.
+
+        Settings that are not named, and choices that are not offered here, stay as they are.
+        """
+        boxes = [gr.update(value=text, visible=True) for text in prompts[: len(self.prompts)]]
+        boxes += [gr.update() for _ in self.prompts[len(boxes) :]]
+        several = gr.update(value=True) if len(prompts) > 1 else gr.update()
+        return [several, *boxes, *(_fill_control(part, texts.get(name)) for name, part in self.settings.items())]
+
+
+def _fill_control(component: Component, text: str | None) -> dict[str, Any]:
+    if text is None:
+        return gr.update()
+    if isinstance(component, gr.Checkbox):
+        return gr.update(value=text == "true")
+    if isinstance(component, gr.Dropdown) and text not in [value for _, value in component.choices or []]:
+        return gr.update()
+    return gr.update(value=text)
 
 
 def fields_of_values(values: dict[str, Any]) -> dict[str, Any]:
@@ -127,7 +148,7 @@ def _build_prompts(controls: Controls, limits: VisitorLimits) -> None:
 
 def _build_batch_switch(controls: Controls) -> None:
     """More prompts are decoded together; the page switches between the rows."""
-    several = gr.Checkbox(label="Several prompts, decoded together", value=False, elem_id="several")
+    several = controls.several = gr.Checkbox(label="Several prompts, decoded together", value=False, elem_id="several")
     extra = controls.prompts[1:]
     several.change(
         lambda shown: [gr.update(visible=shown) if shown else gr.update(visible=False, value="") for _ in extra],

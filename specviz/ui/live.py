@@ -46,9 +46,13 @@ class Ended:
 
 @dataclass
 class LiveRun:
-    """Keeps what a run has so far, and turns its events into items; `handle` is what the page asks by."""
+    """Keeps what a run has so far, and turns its events into items.
+
+    `handle` is what the page asks by, `prompts` are as the visitor typed them.
+    """
 
     handle: str
+    prompts: list[str]
     runs: list[RunTrace] = field(default_factory=list)
     pieces: list[list[str]] = field(default_factory=list)
 
@@ -60,7 +64,7 @@ class LiveRun:
             if isinstance(event, Started):
                 self.runs = [run.model_copy(update={"steps": [], "row": row}) for row, run in enumerate(event.runs)]
                 self.pieces = [[token.piece for token in run.prompt] for run in self.runs]
-                items.append(packing.start_item(self.runs, "live", self.handle))
+                items.append(packing.start_item(self.runs, "live", self.handle, prompts=self.prompts))
             elif isinstance(event, Stepped):
                 items.append(self._add_step(event))
                 touched.add(event.row)
@@ -100,7 +104,7 @@ def stream_run(
 ) -> Iterator[StageValue]:
     """Decode and yield stage values; closing this generator closes the engine's after the step in hand."""
     run, stream = uuid.uuid4().hex, packing.ItemStream()
-    live = LiveRun(handle=run)
+    live = LiveRun(handle=run, prompts=request.prompts)
     shelf.hold(run, lambda: live.runs)
     with closing(_guard(decode, request, switch, wall_seconds)) as events:
         for n, group in enumerate(pace(events, interval)):

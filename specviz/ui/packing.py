@@ -17,6 +17,7 @@ from specviz.figures import seed_drawing_figure, what_runs_figure
 from specviz.metrics import compute_metrics
 from specviz.settings import SlotAttention
 from specviz.trace import BatchTrace, RunTrace
+from specviz.ui.link import write_link
 from specviz.ui.step_item import step_item
 
 SEED_TOKENS = 4  # tokens of text in the drawing, as in the report
@@ -51,16 +52,20 @@ def write_base64(packed: bytes) -> str:
     return base64.b64encode(packed).decode("ascii")
 
 
-def start_item(runs: Sequence[RunTrace], origin: Origin, handle: str, name: str = "") -> Item:
+def start_item(
+    runs: Sequence[RunTrace], origin: Origin, handle: str, name: str = "", prompts: Sequence[str] = ()
+) -> Item:
     """Announce the runs of a trace, one a row.
 
-    `handle` is what the page asks by (`shelf.py`); `name` says which recording or file it is.
+    `handle` is what the page asks by (`shelf.py`); `name` says which recording or file it is; `prompts` are those
+    of a live run as they were typed, for its link.
     """
     return {
         "kind": "start",
         "origin": origin,
         "handle": handle,
         "name": name,
+        "link": write_link(prompts, runs[0]) if prompts else [],
         "heads": [head_text(run) for run in runs],
         "seed": seed_figures(runs[0]),
     }

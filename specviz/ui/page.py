@@ -12,15 +12,18 @@ from typing import Any
 import gradio as gr
 
 from specviz.errors import SpecVizError
+from specviz.ui.assets import ASSETS
 from specviz.ui.backend import Backend, Decode
 from specviz.ui.controls import Controls, build_controls
 from specviz.ui.endpoints import MODEL_QUEUE, add_endpoints
+from specviz.ui.link import read_link
 from specviz.ui.live import StageValue, StopSwitch, stream_run
-from specviz.ui.recorded import file_value, stream_recording, stream_upload
+from specviz.ui.recorded import file_value, stream_upload
 from specviz.ui.request import RunRequest, VisitorLimits, make_request
 from specviz.ui.shelf import TraceShelf
-from specviz.ui.stage import ASSETS, build_stage
-from specviz.ui.trace_file import list_recordings, read_trace_file, title_recording
+from specviz.ui.stage import build_stage
+from specviz.ui.trace_file import list_recordings, read_trace_file
+from specviz.ui.words import translate_page
 
 INTRODUCTION = """
 # SpecViz
@@ -47,23 +50,18 @@ def build_page(
             with gr.Column(scale=1, min_width=330, elem_id="controls"):
                 gr.Markdown(INTRODUCTION)
                 controls = build_controls(backend, limits)
-                recording = _build_trace_chooser(shelf)
                 upload = gr.UploadButton(
                     "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
                 )
             with gr.Column(scale=3, min_width=320):
                 stage = build_stage(_first_value(shelf), shelf)
         _connect_run(controls, stage, switch, backend, decode, shelf, limits)
-        _connect_traces(recording, upload, stage, shelf)
+        _connect_upload(upload, stage, shelf)
+        _connect_link(page, controls)
         add_endpoints(backend, decode, limits)
     page.queue(max_size=limits.queue, default_concurrency_limit=4)
+    translate_page(page)
     return page
-
-
-def _build_trace_chooser(shelf: TraceShelf) -> gr.Dropdown:
-    choices = [(title_recording(name), name) for name in shelf.recordings]
-    first = choices[0][1] if choices else None
-    return gr.Dropdown(choices, value=first, label="Recorded runs", visible=bool(choices), elem_id="recording")
 
 
 def _first_value(shelf: TraceShelf) -> dict[str, Any] | None:
@@ -129,18 +127,22 @@ def _reset_buttons() -> tuple[dict[str, Any], dict[str, Any]]:
     return gr.update(interactive=True), gr.update(interactive=False)
 
 
-def _connect_traces(recording: gr.Dropdown, upload: gr.UploadButton, stage: gr.HTML, shelf: TraceShelf) -> None:
-    def open_recording(name: str) -> Iterator[StageValue]:
-        with shown():
-            yield from stream_recording(shelf, name)
-
+def _connect_upload(upload: gr.UploadButton, stage: gr.HTML, shelf: TraceShelf) -> None:
     def open_upload(path: str) -> Iterator[StageValue]:
         with shown():
             trace = read_trace_file(Path(path), shelf.max_bytes)
         yield from stream_upload(shelf, trace, Path(path).name)
 
-    recording.input(open_recording, recording, stage, **PRIVATE)
     upload.upload(open_upload, upload, stage, **PRIVATE)
+
+
+def _connect_link(page: gr.Blocks, controls: Controls) -> None:
+    """Show what a link to a run says; the stage offers to run it."""
+
+    def fill(request: gr.Request) -> list[dict[str, Any]]:
+        return controls.fill(*read_link(request.query_params.multi_items()))
+
+    page.load(fill, None, [controls.several, *controls.components], concurrency_limit=None, **PRIVATE)
 
 
 @contextmanager

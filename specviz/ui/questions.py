@@ -16,10 +16,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from specviz.errors import SpecVizError
+from specviz.figures import PlotlyDict, routing_figure
+from specviz.table import steps_csv
 from specviz.trace import RunTrace, from_json
 from specviz.ui.analyses import ANALYSES
+from specviz.ui.lesson_questions import LESSONS
+from specviz.ui.offline import offline_page
 from specviz.ui.packing import write_base64, write_json
 from specviz.ui.record import record_steps
+from specviz.ui.recorded import pack_recording
 from specviz.ui.shelf import MissingTraceError, TraceShelf
 
 UNCLEAR = "The page asked for something that this server does not understand; please reload it."
@@ -34,7 +39,11 @@ class Question:
 
     def run(self, handle: str = "run", row: str = "row") -> RunTrace:
         """Return the run that the value `handle` stands for, its row the value `row`."""
-        return self.shelf.runs(self.values[handle])[int(self.values.get(row, 0))]
+        return self.runs(handle)[int(self.values.get(row, 0))]
+
+    def runs(self, handle: str = "run") -> list[RunTrace]:
+        """Return every row of the trace that the value `handle` stands for."""
+        return self.shelf.runs(self.values[handle])
 
 
 def keep_trace(question: Question) -> str:
@@ -51,7 +60,39 @@ def give_record(question: Question) -> str:
     return write_base64(zlib.compress(write_json(steps).encode("utf-8", "surrogatepass")))
 
 
-QUESTIONS: dict[str, Callable[[Question], Any]] = {"keep": keep_trace, "record": give_record} | ANALYSES
+def open_recording(question: Question) -> str:
+    """Answer the items of the recording called `name`, packed, for the stage to show."""
+    return write_base64(pack_recording(question.shelf, question.values["name"]))
+
+
+def draw_routing(question: Question) -> PlotlyDict:
+    """Answer the routing of one node of the step `step`, as a bare figure."""
+    step = question.run().steps[int(question.values["step"])]
+    return routing_figure(step, theme=None, node=int(question.values["node"]))
+
+
+def give_csv(question: Question) -> str:
+    """Answer the steps of a run as a table."""
+    return steps_csv(question.run())
+
+
+def give_page(question: Question) -> str:
+    """Answer a page of the whole trace that works without a server."""
+    return offline_page(question.runs())
+
+
+QUESTIONS: dict[str, Callable[[Question], Any]] = (
+    {
+        "keep": keep_trace,
+        "record": give_record,
+        "recording": open_recording,
+        "routing": draw_routing,
+        "csv": give_csv,
+        "page": give_page,
+    }
+    | ANALYSES
+    | LESSONS
+)
 
 
 def answer_question(request: dict[str, Any], shelf: TraceShelf) -> dict[str, Any]:

@@ -17,12 +17,6 @@ from specviz.ui.pacing import SECONDS_BETWEEN_MESSAGES, pace
 from specviz.ui.shelf import RECORDED, TraceShelf
 
 
-def stream_recording(shelf: TraceShelf, name: str, interval: float = SECONDS_BETWEEN_MESSAGES) -> Iterator[StageValue]:
-    """Yield stage values that show a recording, the first steps at once."""
-    handle = f"{RECORDED}{name}"
-    yield from _stream_items(packing.trace_items(shelf.runs(handle), "recorded", handle, name), interval)
-
-
 def stream_upload(
     shelf: TraceShelf, trace: RunTrace | BatchTrace, name: str, interval: float = SECONDS_BETWEEN_MESSAGES
 ) -> Iterator[StageValue]:
@@ -31,11 +25,16 @@ def stream_upload(
     yield from _stream_items(packing.trace_items(shelf.runs(handle), "loaded", handle, name), interval)
 
 
+def pack_recording(shelf: TraceShelf, name: str) -> bytes:
+    """Return all items of a recording, packed."""
+    handle = f"{RECORDED}{name}"
+    return packing.ItemStream().pack(packing.trace_items(shelf.runs(handle), "recorded", handle, name))
+
+
 def file_value(shelf: TraceShelf, name: str) -> dict[str, Any]:
     """Return a stage value that points to a file with a packed recording: it is in the page's first bytes."""
-    handle = f"{RECORDED}{name}"
     path = Path(tempfile.mkdtemp(prefix="specviz-")) / f"{name}.packed"
-    path.write_bytes(packing.ItemStream().pack(packing.trace_items(shelf.runs(handle), "recorded", handle, name)))
+    path.write_bytes(pack_recording(shelf, name))
     return {"run": uuid.uuid4().hex, "n": 0, "packed": "", "file": gr.FileData(path=str(path)).model_dump()}
 
 

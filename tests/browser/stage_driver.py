@@ -35,7 +35,7 @@ class Visitor:
 
     def wait_for_end(self, after: str = "") -> Visitor:
         """Wait until another run than `after` is on the stage, and at its end."""
-        self.tab.wait_for_selector(f".stage[data-phase=idle]:not([data-run='{after}'])", timeout=40000)
+        self.tab.wait_for_selector(f".stage[data-phase=idle]:not([data-run='{after}'])", timeout=90000)
         return self
 
     def run(self, prompt: str, **fields: str) -> Visitor:
@@ -44,7 +44,7 @@ class Visitor:
         return self.ask(prompt, **fields).wait_for_end(after=before)
 
     def wait_for_charts(self) -> Visitor:
-        self.tab.wait_for_selector(".plot.mask .main-svg", timeout=30000)
+        self.tab.wait_for_selector(".plot.mask .main-svg", timeout=90000)
         self.tab.wait_for_timeout(300)
         return self
 

@@ -1,0 +1,109 @@
+// The charts of a step in words, for whoever cannot see them or has no mouse: the tree as a nested list, each row of
+// the mask as a sentence, the experts that were used. Everything listed can be chosen here too.
+
+import { EXTRA_NODE, h, spellPiece } from './dom.js';
+import { expandMask } from './mask_cells.js';
+import { lookAt } from './moments.js';
+import { isExpertOf, isSameExpert, markedNodes } from './selection.js';
+
+const MOST_NAMED = 8;
+
+export function makeTwins(stage) {
+  const { palette, mask_reasons: reasons } = stage.context.constants.figures;
+  const parts = [
+    makeTwin('The tree as a list', listTree),
+    makeTwin('The mask in words', listRows),
+    makeTwin('The experts that were used', listExperts),
+  ];
+  const element = h('section', { class: 'twins', 'aria-label': 'The charts in words', hidden: '' }, h('h3', {}, 'In words'), ...parts.map((part) => part.element));
+
+  function update(state) {
+    element.hidden = !stage.frame;
+    if (!stage.frame) return;
+    for (const part of parts) part.update();
+    mark(state);
+  }
+
+  // A list is made when it is looked at.
+  function makeTwin(title, list) {
+    const body = h('div', {});
+    const box = h('details', { ontoggle: () => { refresh(); mark(stage.state); } }, h('summary', {}, title), body);
+    const shown = { frame: null, moment: '' };
+
+    function refresh() {
+      const { frame, state: { moment } } = stage;
+      if (!box.open || (shown.frame === frame && shown.moment === moment)) return;
+      Object.assign(shown, { frame, moment });
+      body.replaceChildren(list(stage.frame));
+    }
+
+    return { element: box, update: refresh };
+  }
+
+  function mark(state) {
+    const marked = markedNodes(stage.frame, state);
+    for (const button of element.querySelectorAll('button')) {
+      const { node, site, expert } = button.dataset;
+      const own = site && { site, index: Number(expert) };
+      const isMarked = own ? isSameExpert(state.expert, own) || isExpertOf(stage.frame, state, own) : marked.includes(Number(node));
+      button.setAttribute('aria-pressed', String(isMarked));
+    }
+  }
+
+  function listTree({ step }) {
+    const { moment } = stage.state;
+    const childrenOf = (idx) => step.nodes.filter((node) => node.parent === idx);
+    const item = (node) => {
+      const children = childrenOf(node.idx);
+      const name = `${lookAt(node, moment, palette).label}: ${spellPiece(node)}`;
+      return h('li', {}, choice(name, { node: node.idx }), ...(children.length ? [h('ul', {}, ...children.map(item))] : []));
+    };
+    const own = (moment === 'commit' ? step.committed : []).filter(({ source }) => !['draft', 'unverified'].includes(source)).map((token) =>
+      h('li', {}, choice(`${palette.statuses[palette.status_of_source[token.source]].label}: ${spellPiece(token)}`, { node: EXTRA_NODE })));
+    return h('ul', { class: 'tree-list' }, ...step.nodes.filter((node) => node.parent < 0).map(item), ...own);
+  }
+
+  function listRows({ figures }) {
+    const cells = expandMask(figures.mask).data.find((trace) => trace.name === 'cells');
+    const earlier = figures.mask.data.find((trace) => trace.name === 'earlier');
+    const rows = cells.z.map((codes, row) => {
+      const node = cells.customdata[row];
+      const label = plainText(cells.y[row]);
+      const before = earlier.text[row] ? [`${earlier.text[row][0]}; `] : [];
+      const name = node >= 0 ? choice(label, { node }) : h('span', {}, label);
+      return h('li', {}, name, ' ', ...before, seenBy(codes, cells.x));
+    });
+    return h('ol', { class: 'rows-list' }, ...rows);
+  }
+
+  // What a row sees, by reason: "context: 41 columns; ancestor: The #0".
+  function seenBy(codes, columns) {
+    const groups = new Map();
+    codes.forEach((code, column) => {
+      if (reasons[code].visible) groups.set(code, [...(groups.get(code) ?? []), plainText(columns[column])]);
+    });
+    const named = [...groups].map(([code, names]) => {
+      const many = names.length > MOST_NAMED;
+      return `${reasons[code].name.replaceAll('_', ' ')}: ${many ? `${names.length} columns` : names.join(', ')}`;
+    });
+    return named.length ? `sees ${named.join('; ')}` : 'sees none of the columns drawn';
+  }
+
+  function listExperts({ step }) {
+    const items = step.routing.map(({ site, node, selected }) => h('li', {}, `[${site}]${node === null ? '' : ` at node ${node}`}: `,
+      ...selected.map((expert) => choice(`expert ${expert}`, { site, expert }))));
+    return items.length ? h('ul', {}, ...items) : h('p', { class: 'hint' }, 'No router ran in this step.');
+  }
+
+  function choice(name, data) {
+    const onclick = () => stage.choose(data.site ? { expert: { site: data.site, index: data.expert } } : { node: data.node });
+    return h('button', { type: 'button', class: 'small plain-choice', data, onclick }, name);
+  }
+
+  return { element, update };
+}
+
+// Labels of figures are plotly's small HTML; here they are text.
+function plainText(label) {
+  return label.replace(/&(amp|lt|gt|quot|#36);/g, (_, name) => ({ amp: '&', lt: '<', gt: '>', quot: '"', '#36': '$' })[name]);
+}

@@ -1,0 +1,34 @@
+"""What the stage is made of: scripts, style sheets, and the constants that the scripts need once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import plotly
+
+from specviz.figures import figure_constants
+from specviz.metrics import METRIC_DEFINITIONS
+from specviz.ui.trace_file import title_recording
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+STAGE_SCRIPT = ASSETS / "stage.js"
+STAGE_MODULES = ASSETS / "stage"
+STAGE_STYLES = [ASSETS / "stage.css", *sorted(STAGE_MODULES.glob("*.css"))]
+PLOTLY_SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stage…</p></div>'
+
+
+def read_styles() -> str:
+    """Return the style sheet of the stage."""
+    return "".join(path.read_text(encoding="utf-8") for path in STAGE_STYLES)
+
+
+def collect_constants(recordings: dict[str, Path]) -> dict[str, Any]:
+    """Return what the scripts need once. As props of the component they would be compared at every message."""
+    return {
+        "figures": figure_constants(),
+        "definitions": {name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
+        "recordings": [{"name": name, "title": title_recording(name)} for name in recordings],
+        "assets": {"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
+    }

@@ -30,10 +30,18 @@ export function makePlot(stage, kind, attributes = {}) {
     return loadPlotly(stage.context).then(redraw);
   }
 
-  function redraw() {
+  async function redraw() {
     if (!shown) return;
+    if (!element._context) await begin();
     const frame = figures.frames[currentTheme()][kind];
     window.Plotly.react(element, { ...joinFrame(shown, frame), config: CONFIG });
+  }
+
+  // On a page with a <base> plotly.js names clip paths and patterns by the page's whole address. Ours changes with every
+  // step, and then they would be lost: a fragment alone stays true.
+  async function begin() {
+    await window.Plotly.newPlot(element, [], {}, CONFIG);
+    element._context._baseUrl = '';
   }
 
   function clear() {

@@ -26,7 +26,7 @@ METHOD_LABELS = {
     "confu": "ConFu",
 }
 
-ALWAYS_SHOWN = ("method", "max_new_tokens", "seed", "model", "stop", "raw", "compare_plain")
+ALWAYS_SHOWN = ("method", "max_new_tokens", "seed", "model", "stop", "raw", "attention_row", "compare_plain")
 
 # The self-consistent selection alone has a threshold; it has one candidate for a slot, and is greedy.
 UNUSED_BY_SELECTION = {
@@ -228,6 +228,9 @@ def _build_more(controls: Controls, backend: Backend) -> None:
         add["contemplate"] = _choice("contemplate", "Contemplate tokens", ["all", "root"])
         add["stop"] = gr.Textbox(label="Stop text", info="The answer ends before it.", lines=1, elem_id="stop")
         add["raw"] = gr.Checkbox(label="Raw prompt, without the chat template", value=False, elem_id="raw")
+        add["attention_row"] = _number(
+            "attention_row", "Attention of row", "off; a row of each pass, for the mask proof"
+        )
         add["compare_plain"] = gr.Checkbox(
             label="Decode plainly too, to measure the speed-up", value=False, elem_id="compare_plain"
         )

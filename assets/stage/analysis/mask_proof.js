@@ -48,5 +48,5 @@ function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, att
 function describeFlow(flows, attended, error) {
   if (flows) return `Attention is over all layers and heads. The layers’ own output differs from these weights’ by at most ${error.toPrecision(2)} of its size: they are what flowed.`;
   if (attended !== null) return `Attention was recorded for row ${attended} alone.`;
-  return 'Attention was not recorded in this run: ask for it with attention_row (a row of each pass) at record level full.';
+  return 'Attention was not recorded in this run: ask for it under “More settings”, “Attention of row”.';
 }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,8 +97,8 @@ def _train_eagle3(parsed: dict[str, Any]) -> int:
     from specviz.drafters.checkpoint_eagle3 import load_eagle3, start_eagle3
     from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, count_vocabulary
 
-    target = _load_target(parsed)
     trained, measured = _split(parsed["corpus"])
+    target = _load_target(parsed)
     if parsed["parent"]:
         loaded = load_eagle3(parsed["parent"], target)
     else:
@@ -116,8 +118,8 @@ def _train_confu(parsed: dict[str, Any]) -> int:
 
     if not parsed["parent"]:
         raise SpecVizError("ConFu starts from a trained head: give an EAGLE-3 or a ConFu drafter with --from.")
-    target = _load_target(parsed)
     trained, measured = _split(parsed["corpus"])
+    target = _load_target(parsed)
     size = ConfuConfig(parsed["soft"], ExpertConfig(parsed["experts"], parsed["selected_experts"]))
     loaded, parts = load_confu(parsed["parent"], target, size)
     stores = _stores(parsed, trained, measured, target, loaded.head.config.feature_layers)
@@ -133,8 +135,8 @@ def _train_lookahead(parsed: dict[str, Any]) -> int:
     from specviz.drafters.checkpoint import load_slot_table
     from specviz.training.lookahead import SlotModule, SlotTrainee, SlotTrainingConfig, start_slots
 
-    target = _load_target(parsed)
     trained, measured = _split(parsed["corpus"])
+    target = _load_target(parsed)
     causal = parsed["slot_attention"] == "causal"
     config = SlotTrainingConfig(parsed["k"], parsed["prefix"], causal, parsed["decay"], parsed["stride"])
     if parsed["parent"]:
@@ -147,10 +149,20 @@ def _train_lookahead(parsed: dict[str, Any]) -> int:
 
 
 def _load_target(parsed: dict[str, Any]) -> Target:
-    from specviz.decoding.engine import Engine
+    """Load the target, on this process's own GPU where `accelerate launch` started several."""
+    import torch
+    from transformers.utils import logging
 
-    engine = Engine([parsed["model"]], device=parsed["device"], dtype=parsed["dtype"])
-    return engine.target(engine.model_names[0])
+    from specviz.target.loading import load_target
+
+    logging.disable_progress_bar()
+    if torch.cuda.is_available():
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    return load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=_tell)
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def _split(paths: list[Path]) -> tuple[list[Answer], list[Answer]]:

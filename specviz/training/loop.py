@@ -2,7 +2,8 @@
 
 A run is a function of its corpus, its configuration and its seed: each step's answers and random draws follow from the
 step's number, so a run that was interrupted goes on where its last checkpoint was, on the same curve. Several processes
-(`accelerate launch`) share each step's answers; their gradients are sums over all of them.
+(`accelerate launch --multi_gpu --num_processes 2`, without GPUs too) share each step's answers; their gradients are
+sums over all of them.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class Training:
     ) -> None:
         self.trainee, self.config, self.out = trainee, config, out
         self.notes, self.after_save = notes or {}, after_save
-        self.accelerator = Accelerator(mixed_precision=trainee.precision)
+        on_cpu = next(trainee.module.parameters()).device.type == "cpu"
+        self.accelerator = Accelerator(mixed_precision=trainee.precision, cpu=on_cpu)
         self.movers = Movers(trainee.module, config.learning_rate)
         self.average = AveragedModel(trainee.module, multi_avg_fn=get_ema_multi_avg_fn(config.average))
         self.curve = Curve()

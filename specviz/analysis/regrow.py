@@ -40,8 +40,6 @@ def prune_tree(step: StepTrace, change: Change, settings: dict[str, Any]) -> lis
     drafted = list_drafted(step)
     depth = settings.get("depth") or max(token.depth for token in drafted)
     top_k = settings.get("tree_top_k")
-    if step.candidates is None:
-        raise NotRecordedError("This step was recorded at level light: drafts that were not sent are not in it.")
     if change.depth is not None and change.depth > depth:
         raise NotRecordedError(f"{depth} levels were drafted; what a deeper one would hold is not in the record.")
     if change.top_k is not None and change.top_k > (top_k or 0):
@@ -85,16 +83,34 @@ def grow_slots(step: StepTrace, change: Change, settings: dict[str, Any]) -> lis
     Slots do not see each other's choices, so every node of a level continues with the same candidates.
     """
     k, n_candidates = settings.get("k"), settings.get("candidates")
-    if step.candidates is None:
-        raise NotRecordedError("This step was recorded at level light: drafts that were not sent are not in it.")
     if change.depth is not None and change.depth > (k or 0):
         raise NotRecordedError(f"{k} slots spoke; what a further one would say is not in the record.")
     if change.top_k is not None and change.top_k > (n_candidates or 0):
         raise NotRecordedError(f"A slot had {n_candidates} candidates; more are not in the record.")
     drafted = list_drafted(step)
-    wanted = [slot[: change.top_k] for slot in read_choices(drafted)[: change.depth]]
-    paths = itertools.islice(_best_paths(drafted, wanted, change.threshold or 0.0), change.nodes or len(step.nodes))
-    return list(_told_by(step, paths))
+    choices, threshold = read_choices(drafted), change.threshold or 0.0
+    allowed = [slot[: change.top_k] for slot in choices[: change.depth]]
+    n_wanted = change.nodes or len(step.nodes)
+    lost_below = -math.inf if is_complete(step) else min(token.score for token in drafted)
+    paths = itertools.islice(_best_paths(drafted, allowed, threshold), n_wanted)
+    tree = list(itertools.takewhile(lambda token: token.node is not None or token.score > lost_below, paths))
+    if len(tree) < n_wanted and threshold <= _most_probable_unlisted(choices, lost_below, k or 0):
+        raise NotRecordedError(f"Only the best {len(tree)} nodes of such a tree can be told from the record.")
+    return tree
+
+
+def _most_probable_unlisted(choices: Sequence[Sequence[Drafted]], lost_below: float, k: int) -> float:
+    """Return the most that a candidate outside of the record can have, whatever its slot; -1 where all are in it.
+
+    Behind the best path its score would be no more than the worst that is listed.
+    """
+    if lost_below == -math.inf:
+        return -1.0
+    best_path, most = 0.0, math.exp(lost_below)
+    for slot in range(1, k):
+        best_path += math.log(choices[slot - 1][0].prob) if slot <= len(choices) else 0.0
+        most = max(most, math.exp(min(0.0, lost_below - best_path)))
+    return most
 
 
 def read_choices(drafted: Sequence[Drafted]) -> list[list[Drafted]]:
@@ -106,18 +122,6 @@ def read_choices(drafted: Sequence[Drafted]) -> list[list[Drafted]]:
         sorted((token for token in drafted if token.parent == parent), key=lambda token: (-token.prob, token.place))
         for _, parent in sorted(best_parent.items())
     ]
-
-
-def _told_by(step: StepTrace, paths: Iterator[Drafted]) -> Iterator[Drafted]:
-    """Pass on paths as far as the record tells their order.
-
-    Where it lists only the best unsent drafts, a path that holds an unlisted one scores less than all listed ones.
-    """
-    lost_below = -math.inf if is_complete(step) else step.candidates[-1].score or 0.0  # type: ignore[index]
-    for n, token in enumerate(paths):
-        if token.node is None and token.score <= lost_below:
-            raise NotRecordedError(f"Only the best {n} nodes of such a tree can be told from the record.")
-        yield token
 
 
 def _best_paths(

@@ -65,9 +65,12 @@ def answer_whole_run(run: RunTrace) -> Answer:
 
 
 def answer_race(question: Question) -> Answer | None:
-    """Answer the race of a run against its plain lane; None where that was not measured."""
-    race = make_race(question.run())
-    return None if race is None else asdict(race) | {"figure": race_figure(race, theme=None)}
+    """Answer the race of a run against its plain lane; None for the plain lane itself."""
+    run = question.run()
+    race = make_race(run)
+    if race is not None:
+        return asdict(race) | {"figure": race_figure(race, theme=None)}
+    return None if run.method == "plain" else {"plain": None}
 
 
 def answer_losslessness(question: Question) -> Answer:

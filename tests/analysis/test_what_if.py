@@ -71,11 +71,19 @@ def test_what_the_record_does_not_hold_is_said():
     ]:
         outcome = change_step(tree_step(), change, SETTINGS)
         assert words in outcome.unknown and outcome.n_tokens is None
-    light = tree_step().model_copy(update={"candidates": None})
-    assert "level light" in change_step(light, Change(nodes=3), SETTINGS).unknown
     outcome = change_step(tree_step(), Change(nodes=6), SETTINGS)
     assert ids(outcome.accepted) == [11, 22] and "not at hand" in outcome.unknown
     assert change_step(make_step(), Change(nodes=2), SETTINGS).unknown == "Nothing was drafted in this step."
+
+
+def test_a_light_record_tells_smaller_trees_alone():
+    light = tree_step().model_copy(update={"candidates": None})
+    outcome = change_step(light, Change(nodes=3), SETTINGS)
+    assert ids(outcome.tree[1:]) == [11, 21] and outcome.n_tokens == 2
+    assert "best 3 drafts" in change_step(light, Change(nodes=5), SETTINGS).unknown
+    slots = slots_step().model_copy(update={"candidates": None})
+    assert ids(change_step(slots, Change(nodes=2), SLOTS).tree[1:]) == [11]
+    assert "best 3 nodes" in change_step(slots, Change(nodes=4), SLOTS).unknown
 
 
 def test_the_end_of_the_answer_ends_the_walk():

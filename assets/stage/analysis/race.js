@@ -15,6 +15,7 @@ export function makeRace(stage) {
 
   function show(race) {
     stop();
+    if (!race.plain) return offerRace(stage);
     const lanes = [race.plain, race.own].map((lane) => makeLane(stage, lane));
     const clock = makeClock(lanes, Math.max(race.plain.arrivals.at(-1).ms, race.own.arrivals.at(-1).ms));
     stop = clock.pause;
@@ -30,6 +31,19 @@ export function makeRace(stage) {
     scope: 'run',
     show,
   });
+}
+
+// Without a plain lane nothing is shown and nothing is guessed.
+function offerRace(stage) {
+  const again = h('button', { type: 'button', onclick: raceAgain }, t('Run again against plain decoding'));
+  const isOwn = ['live', 'saved'].includes(stage.state.run.origin);
+  return [h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.')), isOwn ? again : null];
+}
+
+function raceAgain() {
+  const compare = document.querySelector('#compare_plain input');
+  if (!compare.checked) compare.click();
+  document.querySelector('#run').click();
 }
 
 function describe({ plain, own, speedup }) {

@@ -1,0 +1,162 @@
+"""Analyses and lessons in a real browser, on scripted recordings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fake_engine import FakeEngine, make_run
+from stage_driver import Visitor, serve
+
+from specviz.lessons import parse_lesson
+from specviz.settings import make_settings
+from specviz.trace import save_trace
+from specviz.ui import build_page, make_i18n
+
+STALE = '() => document.querySelectorAll(\'.stage svg [clip-path*="http"], .stage svg [style*="http"]\').length'
+
+
+@pytest.fixture(scope="module")
+def analysed_url(tmp_path_factory) -> Iterator[str]:
+    """Serve a page with a raced run, a lossy one and a second run of the first prompt."""
+    folder = tmp_path_factory.mktemp("traces")
+    model = FakeEngine().info("scripted")
+    for name, fields in {
+        "01-lookahead-tree": {"k": 3, "compare_plain": True},
+        "02-self-consistent": {"k": 3, "selection": "self-consistent"},
+        "03-shorter": {"k": 2},
+    }.items():
+        run = make_run(0, "hello experts", make_settings(max_new_tokens=40, **fields), model)
+        save_trace(run, folder / f"{name}.json")
+    yield from serve(build_page(FakeEngine(), recordings=folder), i18n=make_i18n())
+
+
+@pytest.fixture
+def visitor(open_tab, analysed_url) -> Visitor:
+    visitor = Visitor(open_tab(analysed_url))
+    visitor.tab.wait_for_selector(".stage[data-phase=idle] .answer .token")
+    return visitor
+
+
+def test_a_step_is_computed_anew_without_a_model(visitor):
+    visitor.tab.click("[aria-label='Next step']")
+    visitor.tab.wait_for_selector(".what-if .outcome p")
+    visitor.tab.fill(".what-if input >> nth=0", "1")
+    visitor.tab.keyboard.press("Tab")
+    visitor.expect("() => document.querySelector('.what-if .outcome strong').textContent", "1 token")
+    assert "computed" in visitor.text(".what-if .outcome").lower()
+    visitor.tab.fill(".what-if input >> nth=1", "9")
+    visitor.tab.keyboard.press("Tab")
+    visitor.expect("() => document.querySelector('.what-if .outcome strong').textContent", "Not in the record. ")
+
+
+def test_the_mask_of_a_row_is_proved(visitor):
+    visitor.tab.wait_for_selector(".mask-proof .verdict")
+    visitor.tab.select_option(".mask-proof select", "1")
+    visitor.tab.wait_for_selector(".mask-proof .plot .main-svg")
+    assert "No leak" in visitor.text(".mask-proof .verdict")
+    assert "was not recorded" in visitor.text(".mask-proof")
+
+
+def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):
+    visitor.tab.click("#tab-run")
+    visitor.tab.wait_for_selector(".race .lane")
+    shown = float(re.search(r"([\d.]+) times plain", visitor.text(".race"))[1])
+    assert f"{shown:.2f}×" in visitor.text(".cards")
+    visitor.tab.select_option(".race [aria-label=Speed]", "5")
+    visitor.tab.eval_on_selector(
+        ".race [type=range]", "bar => { bar.value = 0; bar.dispatchEvent(new Event('input')); }"
+    )
+    counts = "() => [...document.querySelectorAll('.race .count')].map((count) => count.textContent)"
+    assert visitor.tab.evaluate(counts) == ["0 of 40 tokens"] * 2
+    visitor.tab.click("text=Start the race")
+    visitor.expect(counts, ["40 of 40 tokens"] * 2)
+    assert "Equal to plain decoding" in visitor.text(".losslessness")
+
+
+def test_charts_survive_a_change_of_the_address(visitor):
+    """Guards patterns and clip paths that named the page's whole address, and were lost with the next step."""
+    visitor.tab.click("#tab-run")
+    visitor.tab.wait_for_selector(".overview .plot .main-svg")
+    visitor.tab.click("[aria-label='Next step']")
+    visitor.tab.wait_for_timeout(700)
+    assert visitor.tab.evaluate(STALE) == 0
+
+
+def test_a_run_stands_beside_another(visitor):
+    visitor.tab.click("#tab-compare")
+    visitor.tab.select_option(".compare select", "recorded/03-shorter")
+    visitor.tab.wait_for_selector(".compare table")
+    assert "Both answers are the same 40 tokens" in visitor.text(".compare")
+    assert visitor.tab.locator(".compare .lane").count() == 2
+
+
+def test_a_lesson_waits_with_its_answer(visitor):
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.click("text=Why speculation helps")
+    visitor.tab.wait_for_selector(".lesson-card")
+    for _ in range(2):
+        visitor.tab.click(".lesson-card >> text=Next")
+    visitor.expect("() => document.querySelector('.stage').dataset.moment", "draft")
+    assert visitor.tab.locator(".lesson-card .told p").count() == 0
+    visitor.tab.fill(".lesson-card input", "three")
+    visitor.tab.click("text=Show the answer")
+    visitor.expect("() => document.querySelector('.stage').dataset.moment", "commit")
+    assert "Your guess: three" in visitor.text(".lesson-card .told")
+    visitor.tab.click("text=Close the lesson")
+    assert visitor.tab.locator(".lesson-card").count() == 0
+
+
+def test_a_lesson_goes_to_its_own_recording(visitor):
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.select_option(".lessons select", "zh")
+    visitor.tab.click("text=验证还是自洽")
+    visitor.tab.wait_for_selector(".lesson-card")
+    assert "02-self-consistent" in visitor.text(".source")
+    assert "不经检查就采用" in visitor.text(".lesson-card")
+
+
+def test_a_teacher_writes_a_lesson(visitor, tmp_path):
+    visitor.tab.click("[aria-label='Next step']")
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.click("text=Write a lesson of your own")
+    visitor.tab.fill(".author input >> nth=0", "Mine")
+    visitor.tab.click("text=Mark the step that is shown")
+    fields = visitor.tab.locator(".scenes textarea")
+    for place, text in enumerate(["Look here.", "How many?", "Two."]):
+        fields.nth(place).fill(text)
+    with visitor.tab.expect_download() as download:
+        visitor.tab.click("text=Save the lesson")
+    path = tmp_path / download.value.suggested_filename
+    download.value.save_as(path)
+    lesson = parse_lesson(path.read_text(encoding="utf-8"))
+    (scene,) = lesson.scenes
+    assert (path.name, lesson.title, lesson.recording) == ("mine.md", "Mine", "01-lookahead-tree")
+    assert (scene.at, scene.text, scene.question, scene.answer) == ("step 2", "Look here.", "How many?", "Two.")
+
+
+def test_a_lesson_is_read_without_a_server(visitor, open_tab, tmp_path, problems):
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.click("text=Why speculation helps")
+    with visitor.tab.expect_download() as download:
+        visitor.tab.click("text=Save as a page")
+    path = tmp_path / "lesson.html"
+    download.value.save_as(path)
+    page = visitor.tab.context.new_page()
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(path.as_uri())
+    page.wait_for_selector(".lesson-card .question")
+    page.click("#tab-run")
+    page.wait_for_selector(".race .lane")
+    page.close()
+
+
+def test_labels_follow_the_browsers_language(context, analysed_url):
+    tab = context.browser.new_context(locale="zh-CN").new_page()
+    tab.goto(analysed_url)
+    tab.wait_for_selector(".stage[data-phase=idle] .answer .token")
+    assert tab.inner_text("#run").strip() == "运行" and "提示词" in tab.inner_text("#prompt-0")
+    tab.click("#tab-lessons")
+    assert "课程" in tab.inner_text(".lessons")
+    tab.context.close()

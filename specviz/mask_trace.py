@@ -113,7 +113,7 @@ def expand_rule(rule: MaskRule, first_column: int = 0) -> MaskTrace:
         slot of c1  1  1  1  .  .  1  .
         slot of c2  1  1  1  1  .  .  1
     """
-    columns, rows = list(_columns(rule)), list(_rows(rule))
+    columns, rows = list(_columns(rule)), list_rows(rule)
     reasons = _Reasons(rule)
     cells = [[reasons.visible(row, column) for column in range(len(columns))] for row in range(len(rows))]
     return MaskTrace(
@@ -124,6 +124,11 @@ def expand_rule(rule: MaskRule, first_column: int = 0) -> MaskTrace:
         bits=pack_bits([line[first_column:] for line in cells]),
         rule=rule,
     )
+
+
+def list_rows(rule: MaskRule) -> list[MaskRow]:
+    """Return the rows of a pass in order: pending tokens, nodes, added rows; without the cells."""
+    return list(_rows(rule))
 
 
 def explain_cell(rule: MaskRule, row: int, column: int) -> CellReason:
@@ -190,7 +195,7 @@ class _Reasons:
 
     def __init__(self, rule: MaskRule) -> None:
         self.rule = rule
-        self.rows = list(_rows(rule))
+        self.rows = list_rows(rule)
         self.n_cached = rule.prefix + rule.s
         self.ancestors = _ancestors(rule.parents)
 

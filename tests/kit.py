@@ -103,7 +103,13 @@ class ScriptTarget(Target):
         return torch.zeros(*torch.as_tensor(token_ids).shape, 1)
 
     def forward(
-        self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: object, features: object = None
+        self,
+        embeds: Tensor,
+        positions: Tensor,
+        mask: Tensor,
+        cache: object,
+        features: object = None,
+        attention_row: int | None = None,
     ) -> Hidden:
         return Hidden(positions[..., None].float(), mask)
 

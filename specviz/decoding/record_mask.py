@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from specviz.decoding.turn import Turn
-from specviz.mask_trace import MaskColumn, MaskRow, MaskRule, MaskTrace, RuleName, expand_rule
+from specviz.mask_trace import MaskColumn, MaskRow, MaskRule, MaskTrace, RuleName, list_rows
 from specviz.target.model import Target
 from specviz.text import TextCodec, piece_of
 
@@ -21,8 +21,7 @@ def record_mask(turn: Turn, target: Target, full: bool) -> MaskTrace:
     rule = _rule(turn, None if target.windows.mixed else target.windows.window)
     if not full or turn.index == 0:
         return MaskTrace(rule=rule)
-    skeleton = expand_rule(rule.model_copy(update={"prefix": 0}))
-    rows = [_labelled(row, turn, codec) for row in skeleton.rows]
+    rows = [_labelled(row, turn, codec) for row in list_rows(rule)]
     first_column = max(0, rule.prefix - N_RECENT)
     visible = _logical_columns(turn)  # (R, P + S + R)
     recent = [
@@ -74,11 +73,11 @@ def order_columns(turn: Turn) -> torch.Tensor:
 
 
 def _labelled(row: MaskRow, turn: Turn, codec: TextCodec) -> MaskRow:
-    """Give a row of the bare rule the token's text and its true position."""
-    tree = turn.proposal.tree
-    label = row.label
+    """Give a row of a token the token's text; slots keep their names."""
     if row.kind == "candidate":
-        label = piece_of(codec, tree.token_ids[row.node or 0])
+        token_id = turn.proposal.tree.token_ids[row.node or 0]
     elif row.kind == "prefix":
-        label = piece_of(codec, turn.prefix_ids[turn.n_cached + (row.position or 0)])
-    return row.model_copy(update={"label": label, "position": (row.position or 0) + turn.n_cached})
+        token_id = turn.prefix_ids[row.position or 0]
+    else:
+        return row
+    return row.model_copy(update={"label": piece_of(codec, token_id)})

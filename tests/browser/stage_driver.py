@@ -10,9 +10,9 @@ from typing import Any
 UNTOUCHED = {"k": "", "max_new_tokens": "30", "temperature": "0"}
 
 
-def serve(page: Any) -> Iterator[str]:
+def serve(page: Any, **options: Any) -> Iterator[str]:
     """Serve a page while the caller waits."""
-    page.launch(prevent_thread_lock=True, quiet=True, run_history=False, server_name="127.0.0.1")
+    page.launch(prevent_thread_lock=True, quiet=True, run_history=False, server_name="127.0.0.1", **options)
     yield page.local_url
     page.close()
 

@@ -15,6 +15,8 @@ from torch.optim import Optimizer
 from specviz.errors import SpecVizError
 
 ADDED = ("soft_prompt", "experts", "f_gate", "slots", "prefix")  # what a frozen target or a finished head is given anew
+ROUTERS = ("router",)  # hundreds of inputs move a logit together
+ROUTER_RATE = 0.1
 ADDED_RATE = 5.0  # these have few rows a step to learn from, and far to go
 
 
@@ -22,15 +24,15 @@ class Movers:
     """The optimizers of a run with their shared schedule; one state to save and to load."""
 
     def __init__(self, module: nn.Module, learning_rate: float, betas: tuple[float, float] = (0.9, 0.95)) -> None:
-        matrices, others, added = split_parameters(module.named_parameters())
+        matrices, others, routers, added = split_parameters(module.named_parameters())
         self.optimizers: list[Optimizer] = []
         if matrices:
             self.optimizers.append(_muon(matrices, learning_rate))
-        groups = [(others, learning_rate), (added, ADDED_RATE * learning_rate)]
-        named = [{"params": parameters, "lr": rate} for parameters, rate in groups if parameters]
+        groups = [(others, 1.0), (routers, ROUTER_RATE), (added, ADDED_RATE)]
+        named = [{"params": parameters, "lr": rate * learning_rate} for parameters, rate in groups if parameters]
         if named:
             self.optimizers.append(torch.optim.AdamW(named, betas=betas, weight_decay=0.0))
-        self.parameters = [*matrices, *others, *added]
+        self.parameters = [*matrices, *others, *routers, *added]
 
     def set_rate(self, share: float) -> None:
         """Set every learning rate to this share of its own full rate."""
@@ -55,21 +57,24 @@ class Movers:
             optimizer.load_state_dict(state)
 
 
-def split_parameters(named: Iterable[tuple[str, nn.Parameter]]) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
-    """Return (matrices that mix a hidden state, output embedding and norms, what was added), of what is trained."""
+def split_parameters(named: Iterable[tuple[str, nn.Parameter]]) -> tuple[list[Tensor], ...]:
+    """Return what is trained in four lists: inner matrices, output embedding and norms, routers, and what was added."""
     matrices: list[Tensor] = []
     others: list[Tensor] = []
+    routers: list[Tensor] = []
     added: list[Tensor] = []
     for name, parameter in named:
         if not parameter.requires_grad:
             continue
-        if any(part in name for part in ADDED):
+        if any(part in name for part in ROUTERS):
+            routers.append(parameter)
+        elif any(part in name for part in ADDED):
             added.append(parameter)
         elif parameter.ndim == 2 and "lm_head" not in name:
             matrices.append(parameter)
         else:
             others.append(parameter)
-    return matrices, others, added
+    return matrices, others, routers, added
 
 
 def rate_share(step: int, n_steps: int, warm_up: int, cool_down: float) -> float:

@@ -51,9 +51,11 @@ def test_what_was_added_moves_apart_from_matrices_and_the_output_embedding():
     module = nn.ModuleDict({"fc": nn.Linear(3, 3, bias=False), "lm_head": nn.Linear(3, 5, bias=False)})
     module["norm"], module["experts"] = nn.RMSNorm(3), nn.Linear(3, 2, bias=False)
     module["frozen"] = nn.Linear(3, 3).requires_grad_(False)
-    matrices, others, added = split_parameters(module.named_parameters())
+    module["router"] = nn.Linear(3, 4, bias=False)
+    matrices, others, routers, added = split_parameters(module.named_parameters())
     assert [tuple(p.shape) for p in matrices] == [(3, 3)]
     assert [tuple(p.shape) for p in others] == [(5, 3), (3,)]
+    assert [tuple(p.shape) for p in routers] == [(4, 3)]
     assert [tuple(p.shape) for p in added] == [(2, 3)]
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specviz.commands import arguments
 from specviz.errors import SpecVizError
+
+if TYPE_CHECKING:
+    from specviz.evaluation.questions import Question
 
 HELP = "methods, checkpoints and peers side by side over a file of questions; goes on where it was interrupted"
 COMMON = ("max_new_tokens", "temperature", "top_p", "seed", "raw")
@@ -53,7 +56,7 @@ def start(parsed: dict[str, Any]) -> int:
         return INTERRUPTED
 
 
-def _bench(parsed: dict[str, Any], questions: list[Any]) -> int:
+def _bench(parsed: dict[str, Any], questions: list[Question]) -> int:
     from transformers.utils import logging
 
     from specviz.evaluation.bench import BenchRequest, run_bench
@@ -83,7 +86,7 @@ def _bench(parsed: dict[str, Any], questions: list[Any]) -> int:
     return 0
 
 
-def _choose(questions: list[Any], n: int | None, per_category: int | None) -> list[Any]:
+def _choose(questions: list[Question], n: int | None, per_category: int | None) -> list[Question]:
     from specviz.evaluation.questions import first_of_categories, spread_over_categories
 
     for flag, count in (("--n", n), ("--per-category", per_category)):

@@ -62,7 +62,7 @@ def run_bench(request: BenchRequest, progress: Callable[[str], None] = print) ->
     lanes: dict[str, Lane] = {name: EngineLane(engine, own) for name, own in settings.items()}
     runner = Runner(target, request.out, greedy=plain.temperature == 0, batch=request.batch)
     records = runner.run({**lanes, **peers}, questions)
-    report = build_report(target.info, plain, heads, records, notices + _random_notices(heads))
+    report = build_report(target.info, plain, heads, records, notices + _lane_notices(heads, settings))
     return report, write_report(request.out, report, records)
 
 
@@ -132,6 +132,11 @@ def _conditions(
     }
 
 
-def _random_notices(heads: Mapping[str, LaneHead]) -> list[str]:
-    names = [name for name, head in heads.items() if head.method in NEED_WEIGHTS and head.weights is None]
-    return [f"Random weights, so proposals are noise: {', '.join(names)}."] if names else []
+def _lane_notices(heads: Mapping[str, LaneHead], settings: Mapping[str, RunSettings]) -> list[str]:
+    random = [name for name, head in heads.items() if head.method in NEED_WEIGHTS and head.weights is None]
+    lossy = [name for name, own in settings.items() if not own.exact]
+    sentences = {
+        "Random weights, so proposals are noise": random,
+        "Lossy by design, so answers may depart from plain decoding's": lossy,
+    }
+    return [f"{sentence}: {', '.join(names)}." for sentence, names in sentences.items() if names]

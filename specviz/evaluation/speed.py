@@ -19,6 +19,8 @@ from specviz.decoding.events import Finished
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import MaskBuilder
 from specviz.errors import exit_status
+from specviz.evaluation.lanes import EngineLane, Lane
+from specviz.evaluation.peers import GenerateLane
 from specviz.evaluation.questions import Question, load_questions, spread_over_categories
 from specviz.metrics import step_ms
 from specviz.settings import RunSettings, make_settings
@@ -50,30 +52,21 @@ def main() -> None:
 
 def compare_with_generate(engine: Engine, model: str, questions: list[Question], n_tokens: int) -> str:
     """Time the plain lane and transformers' generate in turns on the same prompts; both with prefill."""
-    target = engine.target(model)
     settings = make_settings(method="plain", model=model, max_new_tokens=n_tokens, record="light")
-    rates: dict[str, list[float]] = {"plain": [], "generate": []}
-    for place, question in enumerate([questions[0], *questions]):
-        run = engine.run(question.prompt, settings)
-        assert isinstance(run, RunTrace), "one prompt gives one run"
-        seconds, n_generated = _generate(target, question.prompt, n_tokens)
-        if place > 0:  # the first question warms both up
-            rates["plain"].append(len(run.answer) / run.metrics["seconds"])
-            rates["generate"].append(n_generated / seconds)
-    plain, generate = (statistics.mean(rates[lane]) for lane in ("plain", "generate"))
+    lanes: dict[str, Lane] = {
+        "plain": EngineLane(engine, settings),
+        "generate": GenerateLane(engine.target(model), settings),
+    }
+    rates: dict[str, list[float]] = {name: [] for name in lanes}
+    for question in questions:
+        for name, lane in lanes.items():
+            lane.warm_up([question])
+            (answer,) = lane.answer([question])
+            rates[name].append(len(answer.token_ids) / answer.seconds)
+    plain, generate = (statistics.mean(rates[name]) for name in lanes)
     return (
         f"plain lane {plain:.1f} tokens/s, transformers generate {generate:.1f} tokens/s: ratio {plain / generate:.2f}"
     )
-
-
-def _generate(target: Target, prompt: str, n_tokens: int) -> tuple[float, int]:
-    row = torch.tensor([target.tokenizer.encode_chat(prompt)], device=target.device)
-    started = perf_counter()
-    with torch.inference_mode():
-        output = target.model.generate(
-            row, attention_mask=torch.ones_like(row), max_new_tokens=n_tokens, do_sample=False
-        )
-    return perf_counter() - started, output.shape[1] - row.shape[1]
 
 
 def recording_cost(engine: Engine, model: str, questions: list[Question], n_tokens: int) -> str:

@@ -244,3 +244,9 @@ def test_a_sampled_answer_is_the_plain_lane_s_too(folder: Path):
 def test_questions_decoded_together_answer_the_same(folder: Path, whole: Path):
     assert bench(folder, "batch", "--methods", "lookahead", "--no-peers", "--batch", "3") == 0
     assert read_report(folder / "batch").lanes["lookahead"].overall.exactness == {"equal": 3}
+
+
+def test_a_lossy_lane_is_named(folder: Path):
+    arguments = ["--methods", "lookahead", "--no-peers", "--n", "1", "--selection", "self-consistent"]
+    assert bench(folder, "lossy", *arguments) == 0
+    assert any(notice.startswith("Lossy") for notice in read_report(folder / "lossy").notices)

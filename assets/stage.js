@@ -44,7 +44,7 @@ class Stage {
     this.permalink = makePermalink(this);
     this.views = [makeToolbar, makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
     const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
-    this.root.replaceChildren(style, ...this.views.map((view) => view.element));
+    this.root.replaceChildren(style, h('h2', { class: 'unseen' }, 'The run'), ...this.views.map((view) => view.element));
     this.recorder = makeRecorder(this);
     this.library = makeLibrary(this);
     this.scheduled = false;

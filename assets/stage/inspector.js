@@ -1,9 +1,11 @@
 // One node: why it was taken or not, its numbers, and what draft and target would say after it.
 
 import { EXTRA_NODE, formatProb, h, pieceNodes } from './dom.js';
+import { expandMask } from './mask_cells.js';
+import { tellSeen } from './mask_words.js';
 
 export function makeInspector(stage) {
-  const { palette } = stage.context.constants.figures;
+  const { palette, mask_reasons: reasons } = stage.context.constants.figures;
   const body = h('div', { class: 'body' });
   const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
 
@@ -24,36 +26,58 @@ export function makeInspector(stage) {
     const { glyph, label } = palette.statuses[status];
     const chip = h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes(token));
     const title = h('p', { class: 'title' }, chip, isNode ? ` ${label}, node ${node}` : ` ${label}, the target’s own token`);
+    const { frame } = stage;
     body.replaceChildren(title, why);
     try {
       const record = await stage.recordOf();
       if (body.key !== key) return;
       why.textContent = record.why[node];
-      const known = record.step.nodes[node];
-      if (known) body.append(h('div', { class: 'columns' }, facts(known), ...tops(known)));
+      body.append(h('div', { class: 'columns' }, ...describe(record.step, node, frame)));
     } catch (error) {
       why.textContent = error.message;
     }
+  }
+
+  function describe({ nodes, routing, accepted }, node, frame) {
+    const known = nodes[node];
+    const here = nodes[known ? known.parent : accepted.at(-1) ?? 0]; // where draft and target were asked for this token
+    const lists = [...tops('here', here?.next), ...tops('next', known?.next), ...topList('contemplate token says', known?.contemplate_top5)];
+    return known ? [listFacts([...numbersOf(known), ...seenBy(frame, node), ...expertsOf(routing, node)]), ...lists] : lists;
+  }
+
+  function seenBy({ figures }, node) {
+    const cells = expandMask(figures.mask).data.find((trace) => trace.name === 'cells');
+    const row = cells.customdata.indexOf(node);
+    return row < 0 ? [] : [['sees', tellSeen(cells, row, reasons).replace('sees ', '')]];
   }
 
   // A node of the draft, or the token that the target added to the step.
   function findSubject(step, node) {
     if (node === null) return null;
     if (node !== EXTRA_NODE) return { token: step.nodes[node], status: step.nodes[node].status, isNode: true };
-    const token = step.committed.at(-1);
+    const token = step.committed.findLast(({ source }) => !['draft', 'unverified'].includes(source));
     return token && { token, status: palette.status_of_source[token.source], isNode: false };
   }
 
   return { element, update };
 }
 
-function facts(node) {
-  const rows = [
+function numbersOf(node) {
+  return [
     ['token id', String(node.token_id)],
     ['draft probability', formatProb(node.draft_prob)],
     ['target probability', formatProb(node.target_prob)],
     ['rank for the target', node.target_rank === null ? 'unknown' : String(node.target_rank + 1)],
   ];
+}
+
+// The routers' choice for this node, each with its weight.
+function expertsOf(routing, node) {
+  return routing.filter((own) => own.node === node).map(({ site, selected, weights }) =>
+    [`experts of ${site}`, selected.map((expert, i) => `${expert} (${formatProb(weights[i])})`).join(', ')]);
+}
+
+function listFacts(rows) {
   return h('dl', { class: 'facts' }, ...rows.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]));
 }
 
@@ -61,14 +85,13 @@ function bar(prob) {
   return h('span', { class: 'bar', 'aria-hidden': 'true' }, h('span', { style: `width: ${100 * prob}%` }));
 }
 
-// The recorded top fives after this node.
-function tops({ next, contemplate_top5: contemplated }) {
-  const lists = [
-    ['draft says next', next?.draft_top5],
-    ['target says next', next?.target_top5],
-    ['contemplate token', contemplated],
-  ].filter(([, entries]) => entries?.length);
-  return lists.map(([name, entries]) => h('div', { class: 'top' }, h('h4', {}, name),
-    h('ol', {}, ...entries.map((entry) => h('li', {}, h('span', { class: 'token' }, ...pieceNodes(entry)),
-      bar(entry.prob), formatProb(entry.prob))))));
+// The recorded top fives of both at one place.
+function tops(where, next) {
+  return [...topList(`draft says ${where}`, next?.draft_top5), ...topList(`target says ${where}`, next?.target_top5)];
+}
+
+function topList(name, entries) {
+  if (!entries?.length) return [];
+  const items = entries.map((entry) => h('li', {}, h('span', { class: 'token' }, ...pieceNodes(entry)), bar(entry.prob), formatProb(entry.prob)));
+  return [h('div', { class: 'top' }, h('h4', {}, name), h('ol', {}, ...items))];
 }

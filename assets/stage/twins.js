@@ -3,10 +3,9 @@
 
 import { EXTRA_NODE, h, spellPiece } from './dom.js';
 import { expandMask } from './mask_cells.js';
+import { plainLabel, tellSeen } from './mask_words.js';
 import { lookAt } from './moments.js';
 import { isExpertOf, isSameExpert, markedNodes } from './selection.js';
-
-const MOST_NAMED = 8;
 
 export function makeTwins(stage) {
   const { palette, mask_reasons: reasons } = stage.context.constants.figures;
@@ -26,7 +25,7 @@ export function makeTwins(stage) {
 
   // A list is made when it is looked at.
   function makeTwin(title, list) {
-    const body = h('div', {});
+    const body = h('div', { tabindex: '0', role: 'group', 'aria-label': title });
     const box = h('details', { ontoggle: () => { refresh(); mark(stage.state); } }, h('summary', {}, title), body);
     const shown = { frame: null, moment: '' };
 
@@ -66,27 +65,14 @@ export function makeTwins(stage) {
   function listRows({ figures }) {
     const cells = expandMask(figures.mask).data.find((trace) => trace.name === 'cells');
     const earlier = figures.mask.data.find((trace) => trace.name === 'earlier');
-    const rows = cells.z.map((codes, row) => {
+    const rows = cells.z.map((_, row) => {
       const node = cells.customdata[row];
-      const label = plainText(cells.y[row]);
+      const label = plainLabel(cells.y[row]);
       const before = earlier.text[row] ? [`${earlier.text[row][0]}; `] : [];
       const name = node >= 0 ? choice(label, { node }) : h('span', {}, label);
-      return h('li', {}, name, ' ', ...before, seenBy(codes, cells.x));
+      return h('li', {}, name, ' ', ...before, tellSeen(cells, row, reasons));
     });
     return h('ol', { class: 'rows-list' }, ...rows);
-  }
-
-  // What a row sees, by reason: "context: 41 columns; ancestor: The #0".
-  function seenBy(codes, columns) {
-    const groups = new Map();
-    codes.forEach((code, column) => {
-      if (reasons[code].visible) groups.set(code, [...(groups.get(code) ?? []), plainText(columns[column])]);
-    });
-    const named = [...groups].map(([code, names]) => {
-      const many = names.length > MOST_NAMED;
-      return `${reasons[code].name.replaceAll('_', ' ')}: ${many ? `${names.length} columns` : names.join(', ')}`;
-    });
-    return named.length ? `sees ${named.join('; ')}` : 'sees none of the columns drawn';
   }
 
   function listExperts({ step }) {
@@ -101,9 +87,4 @@ export function makeTwins(stage) {
   }
 
   return { element, update };
-}
-
-// Labels of figures are plotly's small HTML; here they are text.
-function plainText(label) {
-  return label.replace(/&(amp|lt|gt|quot|#36);/g, (_, name) => ({ amp: '&', lt: '<', gt: '>', quot: '"', '#36': '$' })[name]);
 }

@@ -36,12 +36,15 @@ PAGE = """<!doctype html>
 <style>
 body { margin: 0; padding: 1rem; font-family: system-ui, sans-serif; background: #ffffff; }
 body.dark { background: #0b0f19; }
+h1 { font-size: 1.2rem; margin: 0 0 0.75rem; color: #6b7280; }
+body.dark h1 { color: #a3adba; }
 #offline { @@STYLES@@ }
 </style>
 <script type="importmap">@@MODULES@@</script>
 </head>
 <body>
 <script>if (matchMedia('(prefers-color-scheme: dark)').matches) document.body.classList.add('dark');</script>
+<h1>SpecViz</h1>
 <main id="offline">@@TEMPLATE@@</main>
 <script type="application/json" id="run">@@RUN@@</script>
 <script type="module">

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from specviz.figures import EXTRA_NODE, explain_node, explain_token
+from specviz.figures.draft_tree import find_extra_token
 from specviz.trace import RunTrace, StepTrace
 
 
@@ -27,4 +28,5 @@ def record_steps(run: RunTrace, first: int, last: int) -> list[dict[str, Any]]:
 def explain_nodes(step: StepTrace, next_step: StepTrace | None) -> dict[str, str]:
     """Say of every node of a step, and of the target's own token, why it was taken or not."""
     sentences = {str(node.idx): explain_node(step, node.idx, next_step) for node in step.nodes}
-    return sentences | {str(EXTRA_NODE): explain_token(step.committed[-1])} if step.committed else sentences
+    extra = find_extra_token(step)
+    return sentences if extra is None else sentences | {str(EXTRA_NODE): explain_token(extra)}

@@ -13,6 +13,7 @@ from specviz.settings import make_settings
 from specviz.trace import BatchTrace, from_json
 from specviz.ui import packing
 from specviz.ui.questions import answer_question
+from specviz.ui.record import explain_nodes
 from specviz.ui.shelf import TraceShelf
 from specviz.ui.step_item import NODE_FIELDS, shorten_mask, step_item
 
@@ -73,6 +74,16 @@ def test_the_record_says_why_for_every_node():
     step = trace.steps[2]
     assert record["why"]["1"] == explain_node(step, 1, trace.steps[3])
     assert set(record["why"]) == {"-1", *(str(node.idx) for node in step.nodes)}
+    assert step.committed[-1].piece.strip() in record["why"]["-1"]
+
+
+def test_the_targets_own_token_comes_before_unverified_ones():
+    step = make_trace(selection="self-consistent", k=3).steps[2]
+    own, taken = ("plain", 7, "target"), ("guess", 8, "unverified")
+    tokens = [step.committed[0].model_copy(update={"piece": piece, "token_id": token_id, "source": source})
+              for piece, token_id, source in (own, taken)]  # fmt: skip
+    why = explain_nodes(step.model_copy(update={"committed": tokens}), None)
+    assert "plain" in why["-1"] and "guess" not in why["-1"]
 
 
 def test_nodes_travel_as_columns():

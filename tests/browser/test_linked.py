@@ -1,0 +1,114 @@
+"""Everything is linked: what is chosen in one place is marked in all the others."""
+
+from __future__ import annotations
+
+import pytest
+from stage_driver import Visitor
+
+RINGED = "document.querySelector('.plot.tree').data[4].x.length"
+BOXED_ROWS = "document.querySelector('.plot.mask').layout.shapes.filter((shape) => shape.type === 'rect').length"
+BOXED_EXPERTS = "(document.querySelector('.plot.routing').layout.shapes ?? []).length"
+CHIPS = "document.querySelectorAll('.stage .levels [aria-pressed=true]').length"
+TOKENS = "document.querySelectorAll('.stage .answer .chosen').length"
+LISTED = "document.querySelectorAll('.stage .twins [aria-pressed=true]').length"
+
+
+@pytest.fixture(scope="module")
+def visitor(shared_tab) -> Visitor:
+    visitor = Visitor(shared_tab).run("hello experts", max_new_tokens="60", k="3").wait_for_charts()
+    for summary in visitor.tab.locator(".stage .twins summary").all():
+        summary.click()
+    return visitor
+
+
+def choose_nothing(visitor: Visitor) -> None:
+    """Go to a step that accepted something, by its group and not by one of its tokens."""
+    visitor.tab.evaluate(
+        """() => {
+            const chip = document.querySelector('.stage .answer .token[data-status=accepted]');
+            const range = document.querySelector('.stage .transport input');
+            range.value = chip.dataset.step;
+            range.dispatchEvent(new Event('input', { bubbles: true }));
+        }"""
+    )
+    visitor.expect(CHIPS, 0)
+    visitor.expect(BOXED_ROWS, 0)
+
+
+def expect_one_node_everywhere(visitor: Visitor) -> None:
+    visitor.expect(TOKENS, 1)
+    visitor.expect(CHIPS, 1)
+    visitor.expect(RINGED, 1)
+    visitor.expect(f"{BOXED_ROWS} >= 4", True)  # the row of the node, and those of its three slots
+    visitor.expect(f"{LISTED} >= 5", True)
+    visitor.tab.wait_for_function("document.querySelector('.stage .why')?.textContent.startsWith('Accepted')")
+
+
+def test_a_token_marks_node_rows_and_lists(visitor):
+    choose_nothing(visitor)
+    visitor.tab.locator(".stage .answer .token[data-status=accepted]").first.click()
+    expect_one_node_everywhere(visitor)
+
+
+def test_a_node_of_the_tree_marks_token_rows_and_lists(visitor):
+    choose_nothing(visitor)
+    place = visitor.tab.evaluate("document.querySelector('.plot.tree').data[3].marker.symbol.indexOf('circle')")
+    visitor.tab.locator(".plot.tree .scatterlayer .points path").nth(place).click(force=True)
+    expect_one_node_everywhere(visitor)
+
+
+def test_a_row_of_the_mask_marks_token_and_node(visitor):
+    choose_nothing(visitor)
+    visitor.tab.evaluate(
+        """() => {
+            const plot = document.querySelector('.plot.mask');
+            const cells = plot.data[1];
+            const row = cells.customdata.indexOf(1);
+            plot.emit('plotly_click', { points: [{ data: cells, pointNumber: [row, 0] }] });
+        }"""
+    )
+    expect_one_node_everywhere(visitor)
+
+
+def test_a_row_in_words_marks_token_and_node(visitor):
+    choose_nothing(visitor)
+    visitor.tab.locator(".stage .twins .rows-list button[data-node='1']").first.click()
+    expect_one_node_everywhere(visitor)
+
+
+def test_an_expert_marks_its_tokens_nodes_and_rows(visitor):
+    choose_nothing(visitor)
+    visitor.tab.evaluate(
+        """() => {
+            const plot = document.querySelector('.plot.routing');
+            const bars = plot.data[0];
+            const used = bars.text.findIndex((weight) => weight !== '');
+            plot.emit('plotly_click', { points: [{ data: bars, pointNumber: used }] });
+        }"""
+    )
+    visitor.expect(BOXED_EXPERTS, 1)
+    visitor.expect(RINGED, 1)
+    visitor.expect(f"{BOXED_ROWS} >= 1", True)
+    visitor.expect(CHIPS, 1)
+    assert visitor.tab.locator(".stage .answer .group.linked").count() >= 1
+
+
+def test_a_node_marks_the_experts_that_its_routers_chose(visitor):
+    choose_nothing(visitor)
+    visitor.tab.locator(".stage .levels button[data-node='0']").click()
+    visitor.expect(BOXED_EXPERTS, 4)  # two of each router
+    assert "experts of con" in visitor.text(".inspector")
+
+
+def test_the_moments_of_a_step(visitor):
+    choose_nothing(visitor)
+    tab = visitor.tab
+    tab.get_by_role("button", name="Draft", exact=True).click()
+    tab.wait_for_selector('.stage .narration:has-text("Which will the target take?")')
+    assert tab.locator(".stage .levels .token[data-status=accepted]").count() == 0
+    visitor.expect("document.querySelector('.plot.tree').data[3].marker.color", "#808080")
+    tab.get_by_role("button", name="Verify", exact=True).click()
+    tab.wait_for_selector(".stage .levels .token[data-status=accepted]")
+    assert not tab.locator(".stage .answer .group.current").first.is_visible()
+    tab.get_by_role("button", name="Commit", exact=True).click()
+    tab.wait_for_selector(".stage .answer .group.current >> visible=true")

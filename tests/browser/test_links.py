@@ -1,0 +1,65 @@
+"""Links lead back to the same step and node, over a reload and in another browser."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs, urlsplit
+
+from stage_driver import Visitor
+
+WHERE = "document.querySelector('.stage .where').textContent"
+
+
+def wait_for_address(visitor: Visitor, **expected: str) -> str:
+    for name, value in expected.items():
+        visitor.expect(f"new URLSearchParams(location.search).get({json.dumps(name)})", value)
+    return visitor.tab.url
+
+
+def test_a_recorded_run_reopens_on_the_same_step_and_node(open_tab, recorded_url):
+    visitor = Visitor(open_tab(recorded_url))
+    visitor.tab.get_by_label("Run shown").select_option("b-second")
+    visitor.tab.wait_for_selector('.stage .source:has-text("b-second")')
+    visitor.wait_for_end()
+    visitor.tab.locator(".stage .answer").focus()
+    visitor.tab.keyboard.press("ArrowRight")
+    visitor.tab.locator(".stage .levels button[data-node='1']").click()
+    address = wait_for_address(visitor, trace="b-second", step="2", node="1")
+    again = Visitor(open_tab(address))
+    again.tab.wait_for_selector(".stage .levels button[data-node='1'][aria-pressed=true]")
+    assert again.where().startswith("step 2 of") and "b-second" in again.text(".source")
+
+
+def test_a_live_run_stays_over_a_reload_and_its_link_says_what_it_was(open_tab, url, tmp_path):
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello ${1} & <b>", max_new_tokens="20", k="2")
+    answer, run = visitor.answer(), visitor.tab.get_attribute(".stage", "data-run")
+    trace = visitor.save(tmp_path)
+    address = wait_for_address(visitor, trace=run, prompt="hello ${1} & <b>", k="2", seed="0", method="lookahead")
+    assert visitor.tab.evaluate(
+        "document.querySelector('.stage .run-chooser select').selectedOptions[0].text"
+    ).endswith("<b>")
+    visitor.tab.reload()
+    visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")', timeout=90000)
+    visitor.wait_for_end()
+    assert visitor.answer() == answer and visitor.save(tmp_path) == trace
+    assert visitor.tab.input_value("#prompt-0 textarea") == "hello ${1} & <b>"
+    assert parse_qs(urlsplit(address).query)["trace"] == [run]
+
+
+def test_another_browser_offers_to_run_it_again(open_tab, url):
+    link = f"{url}?trace=elsewhere&prompt=bytes+please&method=lookahead&k=2&max_new_tokens=6&selection=verified"
+    visitor = Visitor(open_tab(link))
+    visitor.tab.wait_for_selector('.stage .offer:has-text("bytes please")')
+    visitor.expect("document.querySelector('#prompt-0 textarea').value", "bytes please")
+    visitor.tab.click("text=Run it again")
+    visitor.tab.wait_for_selector('.stage .badge:has-text("LIVE")')
+    visitor.wait_for_end()
+    assert visitor.answer().startswith("😀") and len(visitor.statuses()) == 6
+
+
+def test_a_link_to_nowhere_says_so(open_tab, recorded_url):
+    visitor = Visitor(open_tab(f"{recorded_url}?trace=%3Cimg%20src%3Dx%3E&step=99999&node=x&view=none"))
+    visitor.tab.wait_for_selector(".stage .answer .token")
+    assert "not kept in this browser" in visitor.text(".alert") and "a-first" in visitor.text(".source")
+    assert visitor.tab.locator(".stage [role=tab][aria-selected=true]").count() == 1

@@ -34,11 +34,12 @@ export function makePlot(stage, kind, attributes = {}) {
     if (!shown) return;
     if (!element._context) await begin();
     const frame = figures.frames[currentTheme()][kind];
-    window.Plotly.react(element, { ...joinFrame(shown, frame), config: CONFIG });
+    window.Plotly.react(element, joinFrame(shown, frame));
   }
 
   // On a page with a <base> plotly.js names clip paths and patterns by the page's whole address. Ours changes with every
   // step, and then they would be lost: a fragment alone stays true.
+  // `react` must not bring the configuration again: it would ask for the address again too.
   async function begin() {
     await window.Plotly.newPlot(element, [], {}, CONFIG);
     element._context._baseUrl = '';

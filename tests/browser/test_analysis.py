@@ -97,7 +97,7 @@ def test_a_lesson_waits_with_its_answer(visitor):
     visitor.tab.click("text=Why speculation helps")
     visitor.tab.wait_for_selector(".lesson-card")
     for _ in range(2):
-        visitor.tab.click(".lesson-card >> text=Next")
+        visitor.tab.click(".lesson-card button:text-is('Next')")
     visitor.expect("() => document.querySelector('.stage').dataset.moment", "draft")
     assert visitor.tab.locator(".lesson-card .told p").count() == 0
     visitor.tab.fill(".lesson-card input", "three")

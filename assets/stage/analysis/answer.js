@@ -56,7 +56,7 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
 export const originTag = (origin) => h('small', { class: 'origin' }, t(origin));
 
 export function makeTable(caption, heads, rows) {
-  return h('div', { class: 'scroll' }, h('table', {}, h('caption', {}, caption),
+  return h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': caption }, h('table', {}, h('caption', {}, caption),
     h('thead', {}, h('tr', {}, ...heads.map((head) => h('th', { scope: 'col' }, head)))),
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(makeCell))))));
 }

@@ -124,7 +124,7 @@ function lanes(stage, { names, lanes: both }) {
   };
   const group = (tokens, i) => h('span', { class: 'group', data: { step: i } }, ...tokens.map(token));
   return h('div', { class: 'lanes' }, ...both.map((steps, i) => h('div', { class: 'lane' }, h('strong', {}, names[i]),
-    h('div', { class: 'tokens' }, ...steps.map(group)))));
+    h('div', { class: 'tokens', tabindex: '0', role: 'group', 'aria-label': names[i] }, ...steps.map(group)))));
 }
 
 async function textOf(file) {

@@ -64,7 +64,7 @@ function makeLane(stage, { name, arrivals }) {
   const count = h('output', { class: 'count' });
   const bar = h('progress', { max: arrivals.length, value: 0, 'aria-label': `${NAMES[name]}: tokens so far` });
   const element = h('div', { class: 'lane' }, h('div', { class: 'line' }, h('strong', {}, NAMES[name]), bar, count),
-    h('div', { class: 'tokens' }, ...chips));
+    h('div', { class: 'tokens', tabindex: '0', role: 'group', 'aria-label': NAMES[name] }, ...chips));
 
   function showAt(ms) {
     const shown = arrivals.filter((arrival) => arrival.ms <= ms).length;

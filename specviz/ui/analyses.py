@@ -15,7 +15,7 @@ from specviz.analysis.divergence import diverge_by_depth
 from specviz.analysis.hindsight import look_back
 from specviz.analysis.losslessness import judge_losslessness
 from specviz.analysis.mask_proof import prove_row
-from specviz.analysis.misses import MISS_SENTENCES, count_misses
+from specviz.analysis.misses import MISS_SENTENCES, count_misses, find_miss
 from specviz.analysis.race import make_race
 from specviz.analysis.regrow import Change
 from specviz.analysis.shadow import total_shadow
@@ -144,6 +144,7 @@ def answer_step(question: Question) -> Answer:
         "ms": make_waterfall(step).ms,
         "record_ms": step.times_ms.record,
         "change": asdict(describe_change(step, run.settings)),
+        "miss": _dump_miss(step),
         "shadow": [node.model_dump() for node in step.shadow] if step.shadow else None,
         "thoughts": [_dump_thought(thought) for thought in list_thoughts(run) if thought.step == step.index],
         "rows": [row.label for row in step.mask.rows] or step.n_rows,
@@ -226,6 +227,15 @@ ANALYSES: dict[str, Callable[[Question], Any]] = {
 def _read_step(question: Question) -> tuple[RunTrace, StepTrace]:
     run = question.run()
     return run, run.steps[int(question.values["step"])]
+
+
+def _dump_miss(step: StepTrace) -> Answer | None:
+    """Return why no draft had the target's own token of the step, with that token."""
+    miss = find_miss(step)
+    token = next((token for token in step.committed if miss and token.token_id == miss.token_id), None)
+    if miss is None or token is None:
+        return None
+    return miss.model_dump() | {"piece": token.piece, "bytes": token.bytes, "sentence": MISS_SENTENCES[miss.reason]}
 
 
 def _dump_thought(thought: Any) -> Answer:

@@ -9,7 +9,7 @@ import pytest
 from specviz.ui.assets import ASSETS, TEMPLATE, read_styles
 from specviz.ui.stage import BOOTSTRAP
 
-SCRIPTS = [ASSETS / "stage.js", *sorted((ASSETS / "stage").glob("*.js"))]
+SCRIPTS = [ASSETS / "stage.js", *sorted((ASSETS / "stage").rglob("*.js"))]
 
 
 def test_templates_are_constant():

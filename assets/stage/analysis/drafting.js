@@ -34,5 +34,5 @@ export function makeDrafting(stage) {
 function explainMisses({ sentences, n_missed: n, n_unrecorded: unrecorded }) {
   const note = unrecorded ? `; for ${unrecorded} no reason is recorded` : '';
   return h('details', {}, h('summary', {}, t('What the reasons mean')),
-    makeTable(`${n} passes ended with the target’s own token${note}`, ['passes', 'reason'], sentences.map(([count, text]) => [String(count), text])));
+    makeTable(`${n} passes ended with the target’s own token${note}`, ['passes', 'reason'], sentences.map(([count, text]) => [String(count), t(text)])));
 }

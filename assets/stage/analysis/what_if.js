@@ -1,6 +1,6 @@
 // This step under other settings, without a model: computed from the recorded probabilities and the target's choices.
 
-import { h, spellPiece } from '../dom.js';
+import { formatProb, h, spellPiece } from '../dom.js';
 import { t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 import { chip } from './losslessness.js';
@@ -13,7 +13,7 @@ const FIELDS = {
 };
 
 export function makeWhatIf(stage) {
-  function show({ change }, ask) {
+  function show({ change, miss }, ask) {
     const fields = Object.entries(FIELDS).filter(([name]) => change[name] !== null);
     if (!fields.length) return null;
     const result = h('div', { class: 'outcome', 'aria-live': 'polite' });
@@ -34,7 +34,7 @@ export function makeWhatIf(stage) {
     }
 
     recompute();
-    return [h('div', { class: 'fields' }, ...inputs.map((input) => input.element), reset), result];
+    return [miss && explainMiss(miss), h('div', { class: 'fields' }, ...inputs.map((input) => input.element), reset), result];
   }
 
   return makeAnswerPane(stage, {
@@ -45,6 +45,12 @@ export function makeWhatIf(stage) {
     scope: 'step',
     show,
   });
+}
+
+// Why the tree did not hold the token that the target added.
+function explainMiss({ sentence, draft_rank: rank, draft_prob: prob, ...token }) {
+  const odds = rank === null ? '' : ` ${t('The draft ranked it {n}, at {prob}.', { n: rank + 1, prob: formatProb(prob) })}`;
+  return h('p', {}, chip(token), ` ${t('was not drafted.')} ${t(sentence)}${odds} `, originTag('recorded'));
 }
 
 function makeField(name, label, limits, was, changed) {

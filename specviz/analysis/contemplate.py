@@ -23,7 +23,6 @@ class Thought:
 
     step: int
     node: int
-    depth: int
     top5: tuple[TopToken, ...]
     following: tuple[TokenTrace, ...]
     named: tuple[int | None, ...]
@@ -38,7 +37,7 @@ def list_thoughts(run: RunTrace) -> list[Thought]:
             node = next((node for node in step.nodes if node.idx == node_idx), None)
             if node is not None and node.contemplate_top5:
                 following = answer[n_before + place : n_before + place + N_FOLLOWING]
-                thoughts.append(_think(step.index, node.idx, node.depth, node.contemplate_top5, following))
+                thoughts.append(_think(step.index, node.idx, node.contemplate_top5, following))
         n_before += len(step.committed)
     return thoughts
 
@@ -52,7 +51,7 @@ def count_named(thoughts: Sequence[Thought]) -> list[tuple[int, int]]:
     return counts
 
 
-def _think(step: int, node: int, depth: int, top5: Sequence[TopToken], following: Sequence[TokenTrace]) -> Thought:
+def _think(step: int, node: int, top5: Sequence[TopToken], following: Sequence[TokenTrace]) -> Thought:
     ranks = {token.token_id: rank for rank, token in enumerate(top5)}
     named = tuple(ranks.get(token.token_id) for token in following)
-    return Thought(step, node, depth, tuple(top5), tuple(following), named)
+    return Thought(step, node, tuple(top5), tuple(following), named)

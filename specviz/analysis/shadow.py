@@ -16,7 +16,6 @@ class ShadowStep:
     on, and `is_open` says so.
     """
 
-    index: int
     with_f: int
     without_f: int
     is_open: bool
@@ -43,7 +42,6 @@ def compare_shadow(step: StepTrace) -> ShadowStep | None:
     with_f, without_f = _count_matched(step.nodes), _count_matched(step.shadow)
     own, shadow = _paths(step.nodes), _paths(step.shadow)
     return ShadowStep(
-        index=step.index,
         with_f=with_f,
         without_f=without_f,
         is_open=without_f >= len(step.committed),

@@ -25,11 +25,8 @@ class Span:
 class Waterfall:
     """The phases of a step one behind the other; `record_ms` is the visualizer's own cost, behind them and apart."""
 
-    index: int
     spans: tuple[Span, ...]
     record_ms: float
-    n_tokens: int
-    n_rows: int
 
     @property
     def ms(self) -> float:
@@ -57,7 +54,7 @@ def make_waterfall(step: StepTrace) -> Waterfall:
         ms = getattr(step.times_ms, phase)
         spans.append(Span(phase, start, ms))
         start += ms
-    return Waterfall(step.index, tuple(spans), step.times_ms.record, len(step.committed), step.n_rows)
+    return Waterfall(tuple(spans), step.times_ms.record)
 
 
 def share_times(steps: Sequence[StepTrace]) -> TimeShares:

@@ -18,7 +18,7 @@ from specviz.analysis.mask_proof import prove_row
 from specviz.analysis.misses import MISS_SENTENCES, count_misses, find_miss
 from specviz.analysis.race import make_race
 from specviz.analysis.regrow import Change
-from specviz.analysis.shadow import total_shadow
+from specviz.analysis.shadow import compare_shadow, total_shadow
 from specviz.analysis.token_kind import count_kinds
 from specviz.analysis.waterfall import make_waterfall, share_times
 from specviz.analysis.what_if import change_step, describe_change
@@ -145,7 +145,7 @@ def answer_step(question: Question) -> Answer:
         "record_ms": step.times_ms.record,
         "change": asdict(describe_change(step, run.settings)),
         "miss": _dump_miss(step),
-        "shadow": [node.model_dump() for node in step.shadow] if step.shadow else None,
+        "shadow": _dump_shadow(step),
         "thoughts": [_dump_thought(thought) for thought in list_thoughts(run) if thought.step == step.index],
         "rows": [row.label for row in step.mask.rows] or step.n_rows,
         "attention_row": step.attention["row"] if step.attention else None,
@@ -227,6 +227,13 @@ ANALYSES: dict[str, Callable[[Question], Any]] = {
 def _read_step(question: Question) -> tuple[RunTrace, StepTrace]:
     run = question.run()
     return run, run.steps[int(question.values["step"])]
+
+
+def _dump_shadow(step: StepTrace) -> Answer | None:
+    found = compare_shadow(step)
+    if found is None or step.shadow is None:
+        return None
+    return asdict(found) | {"nodes": [node.model_dump() for node in step.shadow]}
 
 
 def _dump_miss(step: StepTrace) -> Answer | None:

@@ -4,7 +4,7 @@
 // view gets it once a frame with the names of what changed, and nothing else talks to the page. Model text
 // reaches the document through textContent alone.
 
-import { h } from './stage/dom.js';
+import { EXTRA_NODE, findExtra, h } from './stage/dom.js';
 import { makeHeader } from './stage/header.js';
 import { openInbox } from './stage/inbox.js';
 import { makeLibrary } from './stage/library.js';
@@ -88,10 +88,12 @@ class Stage {
   }
 
   // A person chose a step, or something of it: following ends unless it is the newest one.
-  choose({ row = this.state.row, step = this.state.step, node = null, expert = null }) {
+  choose({ row: asked = this.state.row, step = this.state.step, node = null, expert = null }) {
+    const row = this.state.run?.rows[asked] ? asked : 0;
     const last = (this.state.run?.rows[row]?.steps.length ?? 1) - 1;
     const target = Math.max(0, Math.min(step, last));
-    this.set({ row, step: target, node, expert, follow: this.state.follow && target === last });
+    const frame = this.state.run?.rows[row]?.steps[target];
+    this.set({ row, step: target, node: hasNode(frame, node) ? node : null, expert, follow: this.state.follow && target === last });
   }
 
   // Ask Python for something (specviz/ui/questions.py).
@@ -184,4 +186,9 @@ class Stage {
     this.set({ playing: false });
     this.choose({ step: target });
   }
+}
+
+// A link may name a node that a step does not have.
+function hasNode(frame, node) {
+  return node === EXTRA_NODE ? Boolean(findExtra(frame?.step)) : Boolean(frame?.step.nodes[node]);
 }

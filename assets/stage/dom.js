@@ -3,6 +3,11 @@
 // The index that stands for the token which the target itself added to a step.
 export const EXTRA_NODE = -1;
 
+// The token that the target itself added to a step; undefined where it added none.
+export function findExtra(step) {
+  return step?.committed.findLast(({ source }) => !['draft', 'unverified'].includes(source));
+}
+
 // Make an element. `on*` are listeners, `data` sets data attributes; a false or null attribute is left out.
 export function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);

@@ -1,6 +1,6 @@
 // Where the run comes from, how it stands, its notices and its rows.
 
-import { h } from './dom.js';
+import { h, spellPiece } from './dom.js';
 
 const ORIGINS = {
   live: ['LIVE', 'decoded on this server, just now'],
@@ -112,9 +112,9 @@ function noticesOf({ exact, notices, drafter, divergence }) {
   return all;
 }
 
-export function describeDivergence({ index, step, piece, expected_piece: expected, gap, prob }) {
+export function describeDivergence({ index, step, piece, token_id: id, expected_piece: expected, expected_id: otherId, gap, prob }) {
   const where = step === null || step === undefined ? '' : ` (step ${step})`;
   const odds = prob === null || prob === undefined ? '' : `, to which the target gave ${prob.toPrecision(2)}`;
   const near = gap === null || gap === undefined ? '' : `; the two best logits are ${gap.toPrecision(2)} apart there`;
-  return `Leaves plain greedy decoding at token ${index + 1}${where}: “${piece}”${odds}, instead of “${expected}”${near}.`;
+  return `Leaves plain greedy decoding at token ${index + 1}${where}: ${spellPiece({ piece, token_id: id })}${odds}, instead of ${spellPiece({ piece: expected, token_id: otherId })}${near}.`;
 }

@@ -1,6 +1,6 @@
 // One node: why it was taken or not, its numbers, and what draft and target would say after it.
 
-import { EXTRA_NODE, formatProb, h, pieceNodes } from './dom.js';
+import { EXTRA_NODE, findExtra, formatProb, h, pieceNodes } from './dom.js';
 import { expandMask } from './mask_cells.js';
 import { tellSeen } from './mask_words.js';
 
@@ -55,7 +55,7 @@ export function makeInspector(stage) {
   function findSubject(step, node) {
     if (node === null) return null;
     if (node !== EXTRA_NODE) return { token: step.nodes[node], status: step.nodes[node].status, isNode: true };
-    const token = step.committed.findLast(({ source }) => !['draft', 'unverified'].includes(source));
+    const token = findExtra(step);
     return token && { token, status: palette.status_of_source[token.source], isNode: false };
   }
 

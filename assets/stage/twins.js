@@ -68,9 +68,9 @@ export function makeTwins(stage) {
     const rows = cells.z.map((_, row) => {
       const node = cells.customdata[row];
       const label = plainLabel(cells.y[row]);
-      const before = earlier.text[row] ? [`${earlier.text[row][0]}; `] : [];
+      const before = earlier.text[row] ? `; ${earlier.text[row][0]}` : '';
       const name = node >= 0 ? choice(label, { node }) : h('span', {}, label);
-      return h('li', {}, name, ' ', ...before, tellSeen(cells, row, reasons));
+      return h('li', {}, name, ` ${tellSeen(cells, row, reasons)}${before}`);
     });
     return h('ol', { class: 'rows-list' }, ...rows);
   }

@@ -59,7 +59,7 @@ def test_another_browser_offers_to_run_it_again(open_tab, url):
 
 
 def test_a_link_to_nowhere_says_so(open_tab, recorded_url):
-    visitor = Visitor(open_tab(f"{recorded_url}?trace=%3Cimg%20src%3Dx%3E&step=99999&node=x&view=none"))
+    visitor = Visitor(open_tab(f"{recorded_url}?trace=%3Cimg%20src%3Dx%3E&step=99999&node=777&view=none"))
     visitor.tab.wait_for_selector(".stage .answer .token")
     assert "not kept in this browser" in visitor.text(".alert") and "a-first" in visitor.text(".source")
     assert visitor.tab.locator(".stage [role=tab][aria-selected=true]").count() == 1

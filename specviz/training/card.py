@@ -64,12 +64,14 @@ def _option(key: str) -> str:
 
 
 def _outcome(measures: list[Mapping[str, float]]) -> str:
+    if not measures:
+        return "Not measured yet."
     last = measures[-1]
     depths = sorted(key for key in last if key.startswith("accuracy_"))
     shares = ", ".join(f"{last[key]:.3f}" for key in depths)
     return (
         f"On held-out greedy answers: tau of a greedy chain {last['tau']:.3f}; top-1 accuracy by depth, the tokens "
-        f"before being the answer's own: {shares}. The curve is in `curve.html`."
+        f"before being the answer's own: {shares}. The whole curve is in `curve.json`."
     )
 
 

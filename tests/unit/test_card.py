@@ -61,6 +61,13 @@ def test_a_report_of_bench_adds_tau_by_category(folder):
     assert "| qa | 2.25 |" in card and "26 questions" in card and "30 nodes" in card and "tau 2.30" in card
 
 
+def test_a_card_before_the_first_measurement_says_so(folder):
+    """A run that saves before it measures must not end there."""
+    (folder / "curve.json").write_text(json.dumps({"steps": [], "measures": []}))
+    write_card(folder)
+    assert "Not measured yet." in (folder / "README.md").read_text()
+
+
 def test_a_report_without_the_lane_is_a_sentence(folder):
     with pytest.raises(SpecVizError, match="no lane 'eagle3'; it has confu"):
         write_card(folder, report("confu"))

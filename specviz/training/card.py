@@ -19,7 +19,19 @@ from specviz.errors import SpecVizError, exit_status
 
 TITLES = {"lookahead": "Learned lookahead slots", "eagle3": "EAGLE-3 draft head", "confu": "ConFu drafter"}
 ASKED = {"nodes": "nodes", "k": "slots", "rows": "rows", "candidates": "candidates"}
-NOT_ARGUMENTS = ("answers", "answer_tokens", "hardware", "steps_done", "hours", "threads", "method", "target", "corpus")
+NOT_ARGUMENTS = (
+    "clip",
+    "average",
+    "answers",
+    "answer_tokens",
+    "hardware",
+    "steps_done",
+    "hours",
+    "threads",
+    "method",
+    "target",
+    "corpus",
+)
 
 
 def hardware() -> str:

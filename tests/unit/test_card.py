@@ -20,6 +20,7 @@ TRAINING = {
     "hours": 1.5,
     "seed": 0,
     "batch_tokens": 800,
+    "clip": 1.0,
     "parent": "eagle3",
 }
 MEASURES = [{"step": 100, "tau": 1.2}, {"step": 900, "tau": 1.91, "accuracy_0": 0.46, "accuracy_1": 0.4}]
@@ -48,6 +49,7 @@ def test_a_card_tells_data_steps_hardware_and_the_outcome(folder):
     assert "0.460, 0.400" in card
     assert "train eagle3 --corpus answers-000.jsonl.gz --model bundled --steps 900 --seed 0" in card
     assert "--from eagle3" in card
+    assert "--clip" not in card  # not an argument of the command
 
 
 def report(lane: str) -> dict:

@@ -2,9 +2,15 @@
 
 const FIRST_LETTER = 'a'.charCodeAt(0);
 
-// Return the figure of a mask as plotly wants it, with the columns that are named like the rows.
-export function expandMask(figure) {
-  return { ...figure, data: figure.data.map((trace) => (trace.name === 'cells' ? expandCells(trace) : trace)) };
+// Return the figure of a mask as plotly wants it, with the rows and columns that share their names.
+export function expandMask({ data: [earlier, cells], layout }) {
+  return { data: [expandEarlier(earlier, cells), expandCells(cells)], layout };
+}
+
+function expandEarlier(earlier, { y }) {
+  const z = readRuns(earlier.z).map((code) => [code]);
+  const text = earlier.text.flatMap(([count, sentence]) => Array.from({ length: count }, () => [sentence]));
+  return { ...earlier, z, text, y: z.length ? y : [] };
 }
 
 function expandCells(cells) {

@@ -63,8 +63,7 @@ export function makeTwins(stage) {
   }
 
   function listRows({ figures }) {
-    const cells = expandMask(figures.mask).data.find((trace) => trace.name === 'cells');
-    const earlier = figures.mask.data.find((trace) => trace.name === 'earlier');
+    const [earlier, cells] = expandMask(figures.mask).data;
     const rows = cells.z.map((_, row) => {
       const node = cells.customdata[row];
       const label = plainLabel(cells.y[row]);

@@ -54,12 +54,20 @@ def step_figures(step: StepTrace, pieces: Sequence[str]) -> dict[str, Any]:
 def shorten_mask(figure: PlotlyDict) -> PlotlyDict:
     """Write each row of the cells as runs, and leave out the columns that are named like the rows.
 
-    A run is a letter, `a` for code 0, and a count: `a46c1h59`. The scripts undo both (`mask_cells.js`).
+    A run is a letter, `a` for code 0, and a count: `a46c1h59`. The block of earlier columns, one cell a row, is named
+    like the rows too; its cells are one line of runs, its texts pairs of count and text. The scripts undo all of it
+    (`mask_cells.js`).
     """
     earlier, cells = figure["data"]
     x, y = cells["x"], cells["y"]
     named = x[: len(x) - len(y)] if x[len(x) - len(y) :] == y else x
-    return figure | {"data": [earlier, cells | {"x": named, "z": [_write_runs(line) for line in cells["z"]]}]}
+    short = cells | {"x": named, "z": [_write_runs(line) for line in cells["z"]]}
+    return figure | {"data": [_shorten_earlier(earlier), short]}
+
+
+def _shorten_earlier(earlier: PlotlyDict) -> PlotlyDict:
+    texts = [[len(list(run)), text] for text, run in groupby(line[0] for line in earlier["text"])]
+    return earlier | {"y": [], "z": _write_runs([line[0] for line in earlier["z"]]), "text": texts}
 
 
 def _write_runs(codes: Sequence[int]) -> str:

@@ -101,6 +101,16 @@ def test_a_shortened_mask_says_the_same(fields):
     assert [read_runs(line) for line in short["z"]] == whole["z"]
 
 
+def test_a_shortened_block_of_earlier_columns_says_the_same():
+    step = make_trace(max_new_tokens=120, k=3).steps[-1]
+    figure = mask_figure(step, ["a"] * 200, theme=None)
+    whole, short = figure["data"][0], shorten_mask(figure)["data"][0]
+    assert whole["text"] and [text for count, text in short["text"] for _ in range(count)] == [
+        text for (text,) in whole["text"]
+    ]
+    assert [[code] for code in read_runs(short["z"])] == whole["z"] and whole["y"] == figure["data"][1]["y"]
+
+
 def read_runs(line: str) -> list[int]:
     codes, count, letter = [], "", ""
     for character in f"{line}z":

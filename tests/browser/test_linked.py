@@ -112,3 +112,15 @@ def test_the_moments_of_a_step(visitor):
     assert not tab.locator(".stage .answer .group.current").first.is_visible()
     tab.get_by_role("button", name="Commit", exact=True).click()
     tab.wait_for_selector(".stage .answer .group.current >> visible=true")
+
+
+def test_zoom_is_kept_from_step_to_step(visitor):
+    tab = visitor.tab
+    tab.evaluate("Plotly.relayout(document.querySelector('.plot.tree'), { 'xaxis.range': [0.5, 1.5] })")
+    step = int(visitor.where().split()[1])
+    tab.get_by_role("button", name="Previous step" if step > 1 else "Next step").click()
+    visitor.expect(f"document.querySelector('.stage .where').textContent.startsWith('step {step} ')", False)
+    tab.wait_for_timeout(800)
+    visitor.expect("document.querySelector('.plot.tree').layout.xaxis.range.join()", "0.5,1.5")
+    tab.locator(".pane.tree").get_by_role("button", name="Reset zoom").click()
+    visitor.expect("document.querySelector('.plot.tree').layout.xaxis.range.join() === '0.5,1.5'", False)

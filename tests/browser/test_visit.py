@@ -83,7 +83,7 @@ def test_hostile_text_is_literal(visitor, tmp_path):
 
 def test_300_steps_arrive_whole_and_in_order(visitor, tmp_path):
     """F42: no step is lost, and the last is there a second after the end."""
-    visitor.run("long", max_new_tokens="900", k="4")
+    visitor.run("long", max_new_tokens="2000", k="8")
     trace = visitor.save(tmp_path)
     assert [step["index"] for step in trace["steps"]] == list(range(len(trace["steps"])))
     assert len(trace["steps"]) > 250

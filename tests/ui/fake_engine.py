@@ -53,7 +53,7 @@ HOSTILE = [
     "\u200b",
     "\x00",
     "👩‍👩‍👧",
-    "x" * 400,
+    "x" * 10_000,
 ]
 # A smiling face over three tokens, and a token id without an entry.
 SPLIT = [("", "f09f"), ("", "98"), ("😀", "80"), (" ok", None), ("⟨id 509⟩", None), ("", None)]

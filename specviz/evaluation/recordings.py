@@ -1,8 +1,9 @@
 """The recorded runs that come with the page, decoded anew: `python -m specviz.evaluation.recordings [NAME …]`.
 
-Each is a real run of the bundled target in float32, its plain lane beside it, written to `assets/traces/` as
-`NN-NAME.json.gz`. EAGLE-3 and ConFu need the trained drafters in `assets/drafters/`; where there is none, their runs
-are left out and this says so.
+Each is a real run of the bundled target, its plain lane beside it, written to `assets/traces/` as `NN-NAME.json.gz`:
+in bfloat16, as a visitor runs it on a machine that has it natively, or in float32 where the run is there to be exact.
+EAGLE-3 and ConFu need the trained drafters in `assets/drafters/`; where there is none, their runs are left out and
+this says so.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from specviz.trace import BatchTrace, RunTrace, from_json, to_json
 
 FOLDER = Path(__file__).resolve().parents[2] / "assets" / "traces"
 MAX_BYTES = 300_000
+DTYPES = ("float32", "bfloat16")
 DIGITS = 7  # float32 has no more
 
 PROSE = "Describe a harbour town on a foggy morning in four sentences."
@@ -47,6 +49,7 @@ class Recording:
     prompts: tuple[str, ...]
     settings: dict[str, Any] = field(default_factory=dict)
     max_new_tokens: int = 96
+    dtype: str = "bfloat16"
 
     @property
     def is_lossy(self) -> bool:
@@ -56,16 +59,19 @@ class Recording:
 
 RECORDINGS = (
     Recording("lookahead-tree", (LIST,), {"method": "lookahead", "attention_row": 1}),
-    Recording("lookahead-chain", (QUESTION,), {"method": "lookahead", "k": 4, "candidates": 1}),
+    Recording("lookahead-chain", (QUESTION,), {"method": "lookahead", "k": 4, "candidates": 1}, dtype="float32"),
     Recording(
-        "self-consistent", (STORY,), {"method": "lookahead", "selection": "self-consistent", "k": 2, "threshold": 0.3}
+        "self-consistent",
+        (STORY,),
+        {"method": "lookahead", "selection": "self-consistent", "k": 2, "threshold": 0.3},
+        dtype="float32",
     ),
     Recording("eagle3", (PROSE,), {"method": "eagle3", "nodes": 30}),
     Recording("confu-prose", (PROSE,), {"method": "confu", "nodes": 30}),
     Recording("confu-code", (CODE,), {"method": "confu", "nodes": 30}),
     Recording("confu-arithmetic", (ARITHMETIC,), {"method": "confu", "nodes": 30}),
-    Recording("batch", BATCH, {"method": "lookahead"}, max_new_tokens=40),
-    Recording("plain", (QUESTION,), {"method": "plain"}, max_new_tokens=64),
+    Recording("batch", BATCH, {"method": "lookahead"}, max_new_tokens=40, dtype="float32"),
+    Recording("plain", (QUESTION,), {"method": "plain"}, max_new_tokens=64, dtype="float32"),
 )
 
 
@@ -83,12 +89,12 @@ def main() -> None:
         raise SpecVizError(
             f"There is no recording called {', '.join(sorted(unknown))}; choose from {', '.join(names)}."
         )
-    engine = Engine(["bundled"], dtype="float32", device=chosen.device)
+    engines = {dtype: Engine(["bundled"], dtype=dtype, device=chosen.device) for dtype in DTYPES}
     chosen.out.mkdir(parents=True, exist_ok=True)
     for number, recording in enumerate(RECORDINGS, start=1):
         if not chosen.names or recording.name in chosen.names:
             path = chosen.out / f"{number:02}-{recording.name}.json.gz"
-            print(record(engine, recording, path, chosen.tokens, chosen.untrained), flush=True)
+            print(record(engines[recording.dtype], recording, path, chosen.tokens, chosen.untrained), flush=True)
 
 
 def record(engine: Engine, recording: Recording, path: Path, tokens: int | None, untrained: bool) -> str:

@@ -38,7 +38,9 @@ def test_a_recording_is_whole_and_small(name):
     assert PATHS[name].stat().st_size <= MAX_BYTES
     recording = NAMES[name.partition("-")[2]]
     for run in read_runs(PATHS[name]):
-        assert run.model.name == "SmolLM2-135M-Instruct" and run.model.dtype == "float32" and run.versions["torch"]
+        assert (
+            run.model.name == "SmolLM2-135M-Instruct" and run.model.dtype == recording.dtype and run.versions["torch"]
+        )
         assert "".join(token.piece for token in run.answer) == run.text and run.metrics == compute_metrics(run)
         assert run.drafter is None or run.drafter.source != "random"
         assert run.baseline is None or run.baseline.equal != recording.is_lossy

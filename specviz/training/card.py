@@ -20,6 +20,7 @@ from specviz.errors import SpecVizError, exit_status
 TITLES = {"lookahead": "Learned lookahead slots", "eagle3": "EAGLE-3 draft head", "confu": "ConFu drafter"}
 ASKED = {"nodes": "nodes", "k": "slots", "rows": "rows", "candidates": "candidates"}
 NOT_ARGUMENTS = (
+    "remarks",
     "clip",
     "average",
     "answers",
@@ -68,6 +69,7 @@ def _data(training: Mapping[str, Any]) -> str:
         f"prompt of an evaluation set.\n\n"
         f"Steps: {training['steps_done']:,}, in {training['hours']} hours on a {training['hardware']}.\n\n"
         f"Command: `python -m specviz train {training['method']} --corpus {corpus} {words} --out FOLDER`"
+        + (f"\n\n{training['remarks']}" if "remarks" in training else "")
     )
 
 

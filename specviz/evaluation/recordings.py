@@ -32,7 +32,6 @@ PROSE = "Describe a harbour town on a foggy morning in four sentences."
 CODE = "Write a Python function that counts the vowels of a string, with a docstring and one example."
 ARITHMETIC = "A baker makes 14 trays of 6 rolls and sells 59 of them. How many rolls are left? Show each step."
 QUESTION = "Why do leaves change their colour in autumn? Answer in three sentences."
-LIST = "List the days of the week and then list them again in capital letters."
 STORY = "Tell a very short story about a clock that runs backwards."
 BATCH = (
     "Name three rivers of Europe.",
@@ -57,8 +56,12 @@ class Recording:
         return self.settings.get("selection") == "self-consistent"
 
 
-RECORDINGS = (
-    Recording("lookahead-tree", (LIST,), {"method": "lookahead", "attention_row": 1}),
+RECORDINGS = (  # the first is what a visitor sees first
+    Recording("confu-arithmetic", (ARITHMETIC,), {"method": "confu", "nodes": 30}),
+    Recording("confu-code", (CODE,), {"method": "confu", "nodes": 30}),
+    Recording("confu-prose", (PROSE,), {"method": "confu", "nodes": 30}, dtype="float32"),
+    Recording("eagle3", (PROSE,), {"method": "eagle3", "nodes": 30}, dtype="float32"),
+    Recording("lookahead-tree", (CODE,), {"method": "lookahead", "attention_row": 1}),
     Recording("lookahead-chain", (QUESTION,), {"method": "lookahead", "k": 4, "candidates": 1}, dtype="float32"),
     Recording(
         "self-consistent",
@@ -66,10 +69,6 @@ RECORDINGS = (
         {"method": "lookahead", "selection": "self-consistent", "k": 2, "threshold": 0.3},
         dtype="float32",
     ),
-    Recording("eagle3", (PROSE,), {"method": "eagle3", "nodes": 30}),
-    Recording("confu-prose", (PROSE,), {"method": "confu", "nodes": 30}),
-    Recording("confu-code", (CODE,), {"method": "confu", "nodes": 30}),
-    Recording("confu-arithmetic", (ARITHMETIC,), {"method": "confu", "nodes": 30}),
     Recording("batch", BATCH, {"method": "lookahead"}, max_new_tokens=40, dtype="float32"),
     Recording("plain", (QUESTION,), {"method": "plain"}, max_new_tokens=64, dtype="float32"),
 )

@@ -126,9 +126,8 @@ training.run()
 def test_two_processes_do_what_one_does_with_twice_the_batch(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     one = [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "one"), "80"]
-    launch = (
-        "accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1 --mixed_precision no --dynamo_backend no"
-    )
+    launch = "accelerate.commands.launch --multi_gpu --num_processes 2 --num_machines 1"
+    launch += " --mixed_precision no --dynamo_backend no"
     two = [sys.executable, "-m", *launch.split(), str(tmp_path / "script.py"), str(tmp_path / "two"), "40"]
     for command in (one, two):
         done = subprocess.run(command, capture_output=True, text=True, env=_environment())

@@ -13,6 +13,9 @@ from specviz.analysis.drafted import Drafted, is_complete, list_drafted, rank_dr
 from specviz.trace import StepTrace
 
 
+TIE = 1e-5  # 16 bits have many equal probabilities, and a record rounds: nearer scores than this are equal
+
+
 class NotRecordedError(Exception):
     """The record does not hold what a question needs; the message says it in a sentence."""
 
@@ -127,7 +130,7 @@ def read_choices(drafted: Sequence[Drafted]) -> list[list[Drafted]]:
 def _best_paths(
     drafted: Sequence[Drafted], choices: Sequence[Sequence[Drafted]], threshold: float
 ) -> Iterator[Drafted]:
-    """Yield the root and its descendants, the most probable path first; of equal paths the one found earlier."""
+    """Yield the root and its descendants, the most probable path first; of equal paths one that was sent."""
     sent = {(token.parent, token.token_id): token.node for token in drafted if token.node is not None}
     places, order = itertools.count(), itertools.count()
     frontier = [(0.0, next(order), drafted[0])]
@@ -138,6 +141,5 @@ def _best_paths(
             if choice.prob >= threshold:
                 node = None if token.node is None else sent.get((token.node, choice.token_id))
                 score = token.score + math.log(choice.prob)
-                heapq.heappush(
-                    frontier, (-score, next(order), replace(choice, parent=token.place, score=score, node=node))
-                )
+                path = replace(choice, parent=token.place, score=score, node=node)
+                heapq.heappush(frontier, (-score if node is None else -score - TIE, next(order), path))

@@ -51,8 +51,8 @@ def passes(target: Target, drafter: ConfuDrafter, monkeypatch: pytest.MonkeyPatc
     seen: list[tuple[int, torch.Tensor]] = []
     forward = target.forward
 
-    def listening(embeds, positions, mask, cache, feature_layers=None) -> Hidden:
-        hidden = forward(embeds, positions, mask, cache, feature_layers)
+    def listening(embeds, positions, mask, cache, *asked) -> Hidden:
+        hidden = forward(embeds, positions, mask, cache, *asked)
         n_added = int(mask[0, 0, :, 0].sum()) if cache.n_soft else 0
         seen.append((embeds.shape[1] - n_added, hidden.last[0]))
         return hidden

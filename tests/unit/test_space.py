@@ -30,4 +30,4 @@ def test_the_space_s_texts_fit():
 def test_every_file_that_the_readme_shows_is_there():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     local = [link for link in re.findall(r"\]\(([^)]+)\)", text) if not link.startswith("http")]
-    assert local and all((ROOT / link).is_file() for link in local)
+    assert local and all((ROOT / link).exists() for link in local)

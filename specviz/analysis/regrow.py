@@ -12,7 +12,6 @@ from typing import Any
 from specviz.analysis.drafted import Drafted, is_complete, list_drafted, rank_drafted
 from specviz.trace import StepTrace
 
-
 TIE = 1e-5  # 16 bits have many equal probabilities, and a record rounds: nearer scores than this are equal
 
 

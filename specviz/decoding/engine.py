@@ -128,7 +128,7 @@ class Engine:
             raise SpecVizError("The prompt is empty.")
         target = self.target(settings.model, settings.device, settings.dtype)
         checkpoint = self.find_checkpoint(settings, target)
-        settings = settings.resolved(default_settings(settings, checkpoint is not None))
+        settings = settings.resolved(default_settings(settings, checkpoint))
         drafter = build_drafter(target, settings, checkpoint, self._shelf)
         encode = target.tokenizer.encode if settings.raw else target.tokenizer.encode_chat
         return _Job(target, drafter, settings, [_checked(encode(prompt), target) for prompt in prompts])

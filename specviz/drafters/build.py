@@ -10,6 +10,7 @@ from specviz.drafters.base import Drafter
 from specviz.drafters.checkpoint import load_slot_table
 from specviz.drafters.checkpoint_confu import load_confu, random_confu
 from specviz.drafters.checkpoint_eagle3 import load_eagle3, random_eagle3
+from specviz.drafters.checkpoint_files import locate_drafter, read_config
 from specviz.drafters.confu import ConfuDrafter, ConfuParts, ConfuSwitches
 from specviz.drafters.draft_tree import TreeShape
 from specviz.drafters.eagle3 import Eagle3Drafter, LoadedHead
@@ -24,11 +25,17 @@ CONFU_DEFAULTS: dict[str, Any] = {"confu_f": "on", "experts": "routed", "contemp
 DEFAULTS_OF_METHOD = {"plain": {}, "eagle3": TREE_DEFAULTS, "confu": TREE_DEFAULTS | CONFU_DEFAULTS}
 
 
-def default_settings(settings: RunSettings, has_table: bool) -> dict[str, Any]:
-    """Return the value of each of the method's settings that was left open."""
+def default_settings(settings: RunSettings, checkpoint: Path | None) -> dict[str, Any]:
+    """Return the value of each of the method's settings that was left open, for the drafter in `checkpoint`."""
     if settings.method != "lookahead":
         return DEFAULTS_OF_METHOD[settings.method]
-    return default_lookahead(settings, has_table)
+    return default_lookahead(settings, checkpoint is not None and _table_serves(settings, checkpoint))
+
+
+def _table_serves(settings: RunSettings, checkpoint: Path) -> bool:
+    """Say whether learned slots are the default: always those that were asked for, shipped ones where they suffice."""
+    n_slots = read_config(locate_drafter(checkpoint)).get("k")
+    return settings.drafter is not None or settings.k is None or not isinstance(n_slots, int) or settings.k <= n_slots
 
 
 class WeightShelf:

@@ -83,7 +83,7 @@ def _lane_settings(request: BenchRequest, model: str, names: Mapping[str, str]) 
 def _lane_head(engine: Engine, target: Target, lane: PlannedLane, settings: RunSettings) -> LaneHead:
     """Describe a lane by what it will run: settings with their defaults, and the digest of its weights."""
     checkpoint = engine.find_checkpoint(settings, target)
-    resolved = settings.resolved(default_settings(settings, checkpoint is not None))
+    resolved = settings.resolved(default_settings(settings, checkpoint))
     weights = None if checkpoint is None else digest_folder(locate_drafter(checkpoint))
     own = {name: value for name, value in resolved.model_dump(mode="json").items() if value is not None}
     return LaneHead(stem=lane.stem, method=lane.method, settings=own, asked=lane.asked, weights=weights)

@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from specviz.errors import SpecVizError, exit_status
 from specviz.evaluation.bench import BenchRequest, run_bench
@@ -19,6 +20,7 @@ from specviz.evaluation.questions import load_questions, spread_over_categories
 from specviz.evaluation.tables import show_lanes
 
 TREES = ["2x16", "1x60", "2x60", "4x60", "8x60", "16x60"]
+TRAINING_FREE = {"placeholder": "vocab-mean", "slot_attention": "diagonal"}  # whatever drafter ships
 SHAPE = re.compile(r"(\d+)x(\d+)")
 
 
@@ -50,12 +52,12 @@ def plan_shapes(chains: list[int], trees: list[str]) -> list[PlannedLane]:
     """Return plain, the seed's chain for each k, and a tree for each `KxROWS`."""
     return [
         PlannedLane(PLAIN, "plain"),
-        *(PlannedLane("chain", "lookahead", {"k": k, "candidates": 1}) for k in chains),
-        *(PlannedLane("tree", "lookahead", _read_shape(shape)) for shape in trees),
+        *(PlannedLane("chain", "lookahead", {"k": k, "candidates": 1} | TRAINING_FREE) for k in chains),
+        *(PlannedLane("tree", "lookahead", _read_shape(shape) | TRAINING_FREE) for shape in trees),
     ]
 
 
-def _read_shape(shape: str) -> dict[str, int]:
+def _read_shape(shape: str) -> dict[str, Any]:
     numbers = SHAPE.fullmatch(shape)
     if numbers is None:
         raise SpecVizError(f"--trees needs KxROWS, such as 2x16, not {shape!r}.")

@@ -144,3 +144,12 @@ def _nothing():
     from contextlib import nullcontext
 
     return nullcontext()
+
+
+@pytest.mark.bundled
+def test_more_slots_than_the_shipped_table_has_go_without_it(engine):
+    """A visitor's k of 16 must not fail for a table of 8 that nobody asked for."""
+    settings = make_settings(method="lookahead", k=16, candidates=1, max_new_tokens=4, dtype="float32")
+    assert engine.run("Say hello.", settings).settings["placeholder"] == "vocab-mean"
+    few = make_settings(method="lookahead", k=2, max_new_tokens=4, dtype="float32")
+    assert engine.run("Say hello.", few).settings["placeholder"] == "learned"

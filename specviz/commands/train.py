@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz.commands.arguments import add_model
 from specviz.commands.train_corpus import add_corpus, make_corpus
 from specviz.errors import SpecVizError
 
@@ -44,9 +45,7 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FOLDER", help="the drafter; a run in it is resumed")
     parser.add_argument("--from", dest="parent", metavar="DRAFTER", help="go on from these weights")
-    parser.add_argument("--model", default="bundled", help="bundled, a hub id, a folder or a .gguf file")
-    parser.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
-    parser.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
+    add_model(parser)
     parser.add_argument("--features", type=Path, metavar="FOLDER", help="where the target's features are kept")
     run = parser.add_argument_group("the run")
     run.add_argument("--steps", type=int, required=True, metavar="N")

@@ -24,7 +24,7 @@ class ExpertConfig:
 
 @dataclass(frozen=True)
 class Routing:
-    """Probabilities (E,) over all experts, the selected ones (K,) best first, and their weights (K,) as used."""
+    """Probabilities (..., E) over all experts, the selected (..., K) best first, and their weights (..., K) as used."""
 
     probabilities: Tensor
     selected: Tensor
@@ -41,7 +41,7 @@ class ExpertEmbedding(nn.Module):
         self.experts = nn.Parameter(torch.empty(config.n_experts, embedding_size))
 
     def route(self, state: Tensor) -> Routing:
-        """Route by a hidden state (F,)."""
+        """Route by hidden states (..., F)."""
         return choose_experts(self.router(state).float(), self.config.n_selected, self.config.renormalise)
 
     def uniform(self) -> Routing:
@@ -51,16 +51,17 @@ class ExpertEmbedding(nn.Module):
         return Routing(even, torch.arange(n_experts, device=even.device), even)
 
     def mix(self, routing: Routing) -> Tensor:
-        """Return the embedding (H,) of a routing."""
-        return routing.weights.to(self.experts.dtype) @ self.experts[routing.selected]
+        """Return the embeddings (..., H) of a routing."""
+        weights = routing.weights.to(self.experts.dtype)[..., None, :]
+        return (weights @ self.experts[routing.selected]).squeeze(-2)
 
 
 def choose_experts(logits: Tensor, n_selected: int, renormalise: bool) -> Routing:
-    """Select from router logits (E,): softmax over all experts first, then the top K; equal ones by index."""
+    """Select from router logits (..., E): softmax over all experts first, then the top K; equal ones by index."""
     probabilities = logits.softmax(dim=-1)
-    selected = probabilities.sort(descending=True, stable=True).indices[:n_selected]
-    weights = probabilities[selected]
-    return Routing(probabilities, selected, weights / weights.sum() if renormalise else weights)
+    selected = probabilities.sort(descending=True, stable=True).indices[..., :n_selected]
+    weights = probabilities.gather(-1, selected)
+    return Routing(probabilities, selected, weights / weights.sum(dim=-1, keepdim=True) if renormalise else weights)
 
 
 def routing_trace(site: str, routing: Routing, node: int | None = None) -> RoutingTrace:

@@ -22,7 +22,6 @@ from specviz.drafters.checkpoint_confu import save_confu
 from specviz.drafters.confu import ConfuParts
 from specviz.drafters.eagle3 import LoadedHead
 from specviz.drafters.eagle3_head import DraftHead
-from specviz.drafters.expert_embedding import ExpertEmbedding
 from specviz.target.model import Target
 from specviz.training.added_rows import Anchors, read_texts, run_added, run_soft
 from specviz.training.anchors import AnchorConfig, AnchorPlan, routing_places, sample_anchors
@@ -110,10 +109,12 @@ class ConfuTrainee(Eagle3Trainee):
         start = torch.tensor([span.columns.start for span in batch.spans])[plan.sequences]
         places = first + plan.rows  # (A,) the anchor's place in its text
         router_input = batch.features[start + first + routed_by.clamp(min=0)].float() / self.scale  # (A, F)
-        con = mix_rows(parts.con_experts, router_input, uniform=(routed_by < 0).to(device))  # (A, H)
+        experts = parts.con_experts
+        routed, even = experts.mix(experts.route(router_input)), experts.mix(experts.uniform())
+        con = torch.where((routed_by < 0).to(device)[:, None], even, routed)  # (A, H)
         anchors = Anchors(plan.sequences.to(device), places.to(device))
         states = self.fused(head, self.contemplate(parts, taken, anchors, con))  # (A, D)
-        embeds = mix_rows(parts.f_experts, self.fused(head, batch.features[start + places]))
+        embeds = parts.f_experts.mix(parts.f_experts.route(self.fused(head, batch.features[start + places])))
         cosines, sines = head.rotary.at(0, int(places.max()) + 2, states)
         angles = cosines[anchors.places + 1], sines[anchors.places + 1]  # where the first drafted token's row stands
         keys, values = head.midlayer.self_attn.keys_values(head.inputs(embeds, states), angles)
@@ -133,19 +134,3 @@ class ConfuTrainee(Eagle3Trainee):
 def _confu(module: nn.Module) -> ConfuModule:
     assert isinstance(module, ConfuModule), "a ConFu trainee is a head with its parts"
     return module
-
-
-def mix_rows(experts: ExpertEmbedding, states: Tensor, uniform: Tensor | None = None) -> Tensor:
-    """Return each row's mixture (A, H), routed by states (A, F); rows where `uniform` (A,) holds mix all alike.
-
-    The same as `ExpertEmbedding.route` and `mix`, row by row.
-    """
-    config = experts.config
-    probabilities = experts.router(states).float().softmax(dim=-1)  # (A, E)
-    chosen = probabilities.sort(dim=-1, descending=True, stable=True).indices[:, : config.n_selected]
-    weights = torch.zeros_like(probabilities).scatter(1, chosen, probabilities.gather(1, chosen))
-    if config.renormalise:
-        weights = weights / weights.sum(dim=-1, keepdim=True)
-    if uniform is not None:
-        weights = torch.where(uniform[:, None], 1 / config.n_experts, weights)
-    return weights @ experts.experts.float()

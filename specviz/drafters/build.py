@@ -60,7 +60,7 @@ def build_drafter(
     if settings.method == "plain":
         return PlainDrafter()
     if settings.method == "lookahead":
-        return _build_lookahead(target, settings, checkpoint)
+        return _build_lookahead(target, settings, checkpoint, shelf)
     if settings.method == "eagle3":
         head = shelf.take("eagle3", checkpoint, target, lambda: _eagle3_weights(checkpoint, target))
         return Eagle3Drafter(target, head, _tree_shape(settings))
@@ -87,13 +87,15 @@ def _switches(settings: RunSettings) -> ConfuSwitches:
     )
 
 
-def _build_lookahead(target: Target, settings: RunSettings, checkpoint: Path | None) -> LookaheadDrafter:
+def _build_lookahead(
+    target: Target, settings: RunSettings, checkpoint: Path | None, shelf: WeightShelf
+) -> LookaheadDrafter:
     config = LookaheadConfig.from_settings(settings)
     if config.placeholder != "learned":
         return LookaheadDrafter(target, config)
     if checkpoint is None:
         raise SpecVizError("The learned placeholder needs a drafter with a slot table: give one with --drafter.")
-    table, info = load_slot_table(checkpoint, target)
+    table, info = shelf.take("lookahead", checkpoint, target, lambda: load_slot_table(checkpoint, target))
     if config.k > len(table.slots):
         raise SpecVizError(f"The drafter {info.name!r} has {len(table.slots)} slots: k {config.k} is too many.")
     return LookaheadDrafter(target, config, table, info)

@@ -100,18 +100,13 @@ def read_texts(target: Target, texts: Sequence[Tensor]) -> Texts:
     """Run each text (L,) through the target and keep what its rows leave in the cache."""
     if target.windows.window is not None and max(map(len, texts)) >= target.windows.window:
         raise SpecVizError(f"Texts longer than this target's window of {target.windows.window} cannot be trained on.")
-    read = [_run_text(target, ids) for ids in texts]
+    read = [run_alone(target, target.embed(ids)) for ids in texts]
     lengths = [0, *(len(ids) for ids in texts)]
     joined = [
         (torch.cat([rows[layer][0] for rows in read], dim=2), torch.cat([rows[layer][1] for rows in read], dim=2))
         for layer in range(target.n_layers)
     ]
     return Texts(joined, tuple(torch.tensor(lengths).cumsum(0)[:-1].tolist()))
-
-
-def run_soft(target: Target, embeds: Tensor) -> SoftRows:
-    """Run a soft prompt (S, H) alone, at positions 0 to S - 1, as `confu.run_soft_prompt` does, keeping the graph."""
-    return _run_alone(target, embeds)
 
 
 def run_added(
@@ -159,12 +154,11 @@ def _before(soft: SoftRows | None, rows: SoftRows) -> SoftRows:
     ]
 
 
-def _run_text(target: Target, ids: Tensor) -> SoftRows:
-    return _run_alone(target, target.embed(ids))
+def run_alone(target: Target, embeds: Tensor) -> SoftRows:
+    """Run rows (R, H) causally with nothing before them, at positions 0 to R - 1; return their keys and values.
 
-
-def _run_alone(target: Target, embeds: Tensor) -> SoftRows:
-    """Run rows (R, H) causally with nothing before them and return their keys and values."""
+    So a text is read, and a soft prompt, with its graph where gradients are wanted.
+    """
     n_rows = len(embeds)
     mask = torch.ones(1, 1, n_rows, n_rows, dtype=torch.bool, device=embeds.device).tril()
     cache = GraphCache(target.n_layers)

@@ -23,7 +23,7 @@ from specviz.drafters.confu import ConfuParts
 from specviz.drafters.eagle3 import LoadedHead
 from specviz.drafters.eagle3_head import DraftHead
 from specviz.target.model import Target
-from specviz.training.added_rows import Anchors, read_texts, run_added, run_soft
+from specviz.training.added_rows import Anchors, read_texts, run_added, run_alone
 from specviz.training.anchors import AnchorConfig, AnchorPlan, routing_places, sample_anchors
 from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, trained_info
 from specviz.training.features import AnsweredPrompt, FeatureStore
@@ -124,7 +124,7 @@ class ConfuTrainee(Eagle3Trainee):
     def contemplate(self, parts: ConfuParts, taken: Sequence[AnsweredPrompt], anchors: Anchors, con: Tensor) -> Tensor:
         """Return the target's features (A, F) at contemplate tokens whose embeddings are `con` (A, H)."""
         texts = read_texts(self.target, [answer.ids for answer in taken])
-        soft = run_soft(self.target, parts.soft_prompt) if len(parts.soft_prompt) else None
+        soft = run_alone(self.target, parts.soft_prompt) if len(parts.soft_prompt) else None
         layers = self.head_of(self.module).config.feature_layers
         hidden = run_added(self.target, texts, anchors, con[:, None], soft, feature_layers=layers)
         assert hidden.features is not None, "features were asked for"

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from specviz.drafters.checkpoint import SlotTable, save_slot_table
 from specviz.target.cache import SoftRows
 from specviz.target.model import Target
-from specviz.training.added_rows import Anchors, read_texts, run_added, run_soft
+from specviz.training.added_rows import Anchors, read_texts, run_added, run_alone
 from specviz.training.anchors import AnchorConfig, sample_anchors
 from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.heldout import ChainScore
@@ -73,7 +73,7 @@ def start_slots(target: Target, config: SlotTrainingConfig, seed: int) -> SlotMo
         return (mean + noise * spread * torch.randn(n, len(mean), generator=generator)).to(target.device)
 
     with torch.no_grad():
-        prefix = run_soft(target, near_mean(config.n_prefix, 1.0)) if config.n_prefix else None
+        prefix = run_alone(target, near_mean(config.n_prefix, 1.0)) if config.n_prefix else None
     return SlotModule(near_mean(config.k, NOISE), prefix)
 
 

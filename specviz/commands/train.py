@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 HELP = "make a corpus of the target's own answers, and train drafters on it"
 MEASURED_ANSWERS = 48
+AT_LEAST_ONE = (
+    *("steps", "batch_tokens", "measure_every", "save_every", "k", "stride", "unroll", "draft_vocabulary"),
+    *("experts", "selected_experts", "anchor_stride", "replication", "max_lag"),
+)
 NOT_NOTED = ("corpus", "out", "parent", "device", "features")
 
 
@@ -36,7 +40,25 @@ def start(parsed: dict[str, Any]) -> int:
     """Run one of the subcommands."""
     trainings = {"lookahead": _train_lookahead, "eagle3": _train_eagle3, "confu": _train_confu}
     parsed["method"] = parsed.pop("what")
+    if parsed["method"] != "corpus":
+        _check_numbers(parsed)
     return ({"corpus": make_corpus} | trainings)[parsed["method"]](parsed)
+
+
+def _check_numbers(parsed: dict[str, Any]) -> None:
+    """Tell a number that nothing can be trained with, before anything is read."""
+    for name in set(AT_LEAST_ONE) & set(parsed):
+        if parsed[name] is not None and parsed[name] < 1:
+            raise SpecVizError(f"--{name.replace('_', '-')} must be at least 1, not {parsed[name]}.")
+    for name in {"prefix", "soft", "warm_up"} & set(parsed):
+        if parsed[name] is not None and parsed[name] < 0:
+            raise SpecVizError(f"--{name.replace('_', '-')} must not be negative.")
+    if parsed["learning_rate"] is not None and not 0 < parsed["learning_rate"] < 1:
+        raise SpecVizError(f"--learning-rate must lie between 0 and 1, not {parsed['learning_rate']}.")
+    if parsed["cool_down"] is not None and not 0 <= parsed["cool_down"] <= 1:
+        raise SpecVizError(f"--cool-down is a share of the run, between 0 and 1, not {parsed['cool_down']}.")
+    if parsed.get("selected_experts", 0) > parsed.get("experts", 0):
+        raise SpecVizError(f"{parsed['selected_experts']} of {parsed['experts']} experts cannot be selected.")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

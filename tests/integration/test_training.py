@@ -147,6 +147,10 @@ def _environment() -> dict[str, str]:
     ("arguments", "sentence"),
     [
         (["eagle3", "--corpus", "/nowhere/at/all", "--out", "x", "--steps", "1"], "could not be read"),
+        (["eagle3", "--corpus", "x", "--out", "x", "--steps", "0"], "--steps must be at least 1, not 0."),
+        (["lookahead", "--corpus", "x", "--out", "x", "--steps", "1", "--prefix", "-1"], "must not be negative"),
+        (["eagle3", "--corpus", "x", "--out", "x", "--steps", "1", "--learning-rate", "nan"], "between 0 and 1"),
+        (["confu", "--corpus", "x", "--out", "x", "--steps", "1", "--selected-experts", "9"], "9 of 8 experts"),
         (["confu", "--corpus", "/nowhere", "--out", "x", "--steps", "1"], "ConFu starts from a trained head"),
     ],
 )

@@ -67,7 +67,9 @@ def context() -> Iterator:
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        yield browser.new_context(accept_downloads=True)
+        context = browser.new_context(accept_downloads=True)
+        context.set_default_timeout(90000)  # a slow machine is not a fault of the page
+        yield context
         browser.close()
 
 

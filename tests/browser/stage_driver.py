@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from playwright.sync_api import Error
+
 UNTOUCHED = {"k": "", "max_new_tokens": "30", "temperature": "0"}
 
 
@@ -49,14 +51,20 @@ class Visitor:
         return self
 
     def expect(self, script: str, value: Any) -> None:
-        """Wait until a script gives a value."""
+        """Wait until a script gives a value; what it reads may not be there yet, or be drawn anew just now."""
         found = None
-        for _ in range(100):
-            found = self.tab.evaluate(script)
+        for _ in range(300):
+            found = self._try(script)
             if found == value:
                 return
             self.tab.wait_for_timeout(100)
         assert found == value
+
+    def _try(self, script: str) -> Any:
+        try:
+            return self.tab.evaluate(script)
+        except Error as error:
+            return error
 
     def text(self, selector: str) -> str:
         return self.tab.inner_text(f".stage {selector}")

@@ -165,7 +165,7 @@ def test_stop_ends_the_run_and_keeps_what_there_is(visitor, engine, tmp_path):
     visitor.tab.wait_for_selector(".stage[data-phase=running] .answer .group:nth-child(3)")
     done, closed = engine.n_steps, engine.closed
     visitor.tab.click("#stop-run")
-    visitor.tab.wait_for_selector('.stage .status:has-text("Stopped")', timeout=5000)
+    visitor.tab.wait_for_selector('.stage .status:has-text("Stopped")')
     assert engine.n_steps <= done + 2 and engine.closed == closed + 1
     trace = visitor.save(tmp_path)
     assert trace["finish_reason"] == "stopped" and trace["text"] == visitor.answer() and len(trace["steps"]) >= 3
@@ -291,7 +291,7 @@ def test_speed_up_is_shown_where_it_was_measured(newcomer):
 
 def test_a_recording_is_there_at_first_paint(open_tab, recorded_url):
     visitor = Visitor(open_tab(recorded_url))
-    visitor.tab.wait_for_selector(".stage .answer .token", timeout=5000)
+    visitor.tab.wait_for_selector(".stage .answer .token")
     assert visitor.text(".badge") == "RECORDED" and "a-first" in visitor.text(".source")
     visitor.wait_for_charts()
     visitor.tab.wait_for_selector(".pane.routing .main-svg")

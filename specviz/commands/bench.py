@@ -60,15 +60,15 @@ def _bench(parsed: dict[str, Any], questions: list[Question]) -> int:
     from transformers.utils import logging
 
     from specviz.evaluation.bench import BenchRequest, run_bench
-    from specviz.evaluation.plan import SWEPT, plan_lanes
+    from specviz.evaluation.plan import SWEPT, plan_lanes, read_named
     from specviz.evaluation.tables import show_lanes
 
     _check_batch(parsed["batch"], parsed["temperature"])
     lanes = plan_lanes(
         [method.strip() for method in parsed["methods"].split(",")],
         {name: parsed[name] for name in SWEPT if parsed[name] is not None},
-        _named_paths(parsed["drafter"], "--drafter", "METHOD"),
-        _named_paths(parsed["lane"], "--lane", "NAME"),
+        read_named(parsed["drafter"], "--drafter", "METHOD"),
+        read_named(parsed["lane"], "--lane", "NAME"),
     )
     logging.disable_progress_bar()
     logging.set_verbosity_error()  # generate warns of its own defaults at each call
@@ -106,16 +106,3 @@ def _check_batch(batch: int, temperature: float) -> None:
 
 def _record_level(parsed: dict[str, Any]) -> str:
     return parsed["record"] or ("full" if parsed["lane"] else "light")
-
-
-def _named_paths(values: list[str], flag: str, what: str) -> dict[str, str]:
-    """Read `NAME=PATH` values; a name may stand once."""
-    named: dict[str, str] = {}
-    for value in values:
-        name, equals, path = value.partition("=")
-        if not (name and equals and path):
-            raise SpecVizError(f"{flag} needs {what}=PATH, not {value!r}.")
-        if name in named:
-            raise SpecVizError(f"{flag} has the name {name!r} twice.")
-        named[name] = path
-    return named

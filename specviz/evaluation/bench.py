@@ -19,11 +19,11 @@ from specviz.evaluation.peers import ASSISTED, build_peers
 from specviz.evaluation.plan import PlannedLane
 from specviz.evaluation.questions import Question
 from specviz.evaluation.report import LaneHead, Report, build_report
-from specviz.settings import RunSettings, make_settings
+from specviz.settings import Method, RunSettings, make_settings
 from specviz.target.loading import load_target
 from specviz.target.model import Target
 
-NEED_WEIGHTS = ("eagle3", "confu")
+NEED_WEIGHTS: tuple[Method, ...] = ("eagle3", "confu")
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,19 @@ def plan_lanes(
     return lanes
 
 
+def read_named(values: Sequence[str], flag: str, what: str) -> dict[str, str]:
+    """Read `NAME=PATH` values of a flag; raises SpecVizError for another shape and for a name that stands twice."""
+    named: dict[str, str] = {}
+    for value in values:
+        name, equals, path = value.partition("=")
+        if not (name and equals and path):
+            raise SpecVizError(f"{flag} needs {what}=PATH, not {value!r}.")
+        if name in named:
+            raise SpecVizError(f"{flag} has the name {name!r} twice.")
+        named[name] = path
+    return named
+
+
 def _method_stems(methods: Sequence[Method], drafters: Mapping[str, str]) -> list[PlannedLane]:
     return [PlannedLane(method, method, drafter=drafters.get(method)) for method in methods]
 

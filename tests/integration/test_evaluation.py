@@ -16,6 +16,7 @@ from tests.kit import plain_answer, tiny_target
         ("lookahead", ["--out", "x", "--trees", "2by16"], "KxROWS"),
         ("lossless", ["--questions", "/no/such/file"], "could not be read"),
         ("perplexity", ["--questions", "/no/such/file"], "could not be read"),
+        ("seeds", ["lookahead", "--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("speed", ["--questions", "/no/such/file"], "could not be read"),
     ],
 )

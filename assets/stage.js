@@ -17,6 +17,7 @@ import { failRun, Run } from './stage/run.js';
 import { makeTabs } from './stage/tabs.js';
 import { makeToolbar } from './stage/toolbar.js';
 import { makeTransport, stepOfKey } from './stage/transport.js';
+import { language, openWords, t } from './stage/words.js';
 
 // Rules for what lies around the stage; the style sheet of a component reaches only inside it.
 const PAGE_RULES = `
@@ -25,6 +26,7 @@ const PAGE_RULES = `
 `;
 
 export function start(context) {
+  localize(context);
   const stage = new Stage(context);
   openInbox(context, (item, message, tape) => stage.receive(item, message, tape), (error) => stage.set({ error }));
   stage.library.openFirst(readLink());
@@ -44,7 +46,7 @@ class Stage {
     this.permalink = makePermalink(this);
     this.views = [makeToolbar, makeHeader, makeMetrics, makeRibbon, makeTransport, makeTabs].map((make) => make(this));
     const style = h('style', {}, PAGE_RULES + paletteStyle(context.constants.figures.palette));
-    this.root.replaceChildren(style, h('h2', { class: 'unseen' }, 'The run'), ...this.views.map((view) => view.element));
+    this.root.replaceChildren(style, h('h2', { class: 'unseen' }, t('The run')), ...this.views.map((view) => view.element));
     this.recorder = makeRecorder(this);
     this.library = makeLibrary(this);
     this.scheduled = false;
@@ -98,7 +100,7 @@ class Stage {
 
   // Ask Python for something (specviz/ui/questions.py).
   async ask(kind, values = {}) {
-    const { value, error, missing } = await this.context.server.answer({ ...values, kind });
+    const { value, error, missing } = await this.context.server.answer({ ...values, kind, language: language() });
     if (error) throw new Error(error);
     return missing ? undefined : value;
   }
@@ -109,7 +111,7 @@ class Stage {
     const ask = () => this.ask(kind, { row, ...values, run: run.handle });
     const answer = await ask();
     if (answer !== undefined) return answer;
-    if (!run.isRecorded) throw new Error('The server no longer holds this run.');
+    if (!run.isRecorded) throw new Error(t('The server no longer holds this run.'));
     run.handle = await this.ask('keep', { trace: run.toJson() });
     return ask();
   }
@@ -144,7 +146,7 @@ class Stage {
     const run = new Run({ ...item, origin }, message.run, tape);
     const live = origin === 'live';
     const step = live ? 0 : 1; // a recording opens on its first speculative step
-    const told = message.file ? {} : { error: '', offer: '' }; // what came with the page says nothing against a link
+    const told = message.files ? {} : { error: '', offer: '' }; // what came with the page says nothing against a link
     this.set({ run, row: 0, step, node: null, expert: null, moment: 'commit', ...told, follow: live, playing: false, phase: live ? 'running' : 'loading' });
   }
 
@@ -186,6 +188,12 @@ class Stage {
     this.set({ playing: false });
     this.choose({ step: target });
   }
+}
+
+// The constants in the language of the page, and the words of the scripts.
+function localize({ constants, language: fixed }) {
+  openWords({ words: constants.words, language: fixed });
+  Object.assign(constants, constants.translated?.[language()]);
 }
 
 // A link may name a node that a step does not have.

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from specviz.sentence import say
 from specviz.trace import DivergenceTrace, FinishReason, RunTrace, StepTrace
 
 JUDGED = ("accepted", "rejected")
@@ -22,54 +23,86 @@ class MetricDefinition(NamedTuple):
 
 METRIC_DEFINITIONS: dict[str, MetricDefinition] = {
     "tau": MetricDefinition(
-        "tokens per target pass",
-        "tokens committed in steps 1 and later, correction or bonus included, over target passes after the prefill; "
-        "plain decoding is 1.00",
+        say("tokens per target pass"),
+        say(
+            "tokens committed in steps 1 and later, correction or bonus included, over target passes after the "
+            "prefill; plain decoding is 1.00"
+        ),
         "computed",
     ),
     "tau_draft": MetricDefinition(
-        "drafted tokens per target pass",
-        "the same without the correction or bonus token of each step",
+        say("drafted tokens per target pass"),
+        say("the same without the correction or bonus token of each step"),
         "computed",
     ),
     "acceptance_by_depth": MetricDefinition(
-        "accepted by depth",
-        "at depth d: steps in which a node of that depth was accepted, over steps that had a judged node there",
+        say("accepted by depth"),
+        say("at depth d: steps in which a node of that depth was accepted, over steps that had a judged node there"),
         "computed",
     ),
     "acceptance_rate": MetricDefinition(
-        "acceptance rate",
-        "accepted nodes over judged nodes, for chains only; nodes that were never judged do not count",
+        say("acceptance rate"),
+        say("accepted nodes over judged nodes, for chains only; nodes that were never judged do not count"),
         "computed",
     ),
-    "n_tokens": MetricDefinition("tokens", "committed tokens, the prefill's first token and EOS included", "computed"),
-    "n_passes": MetricDefinition("target passes", "target passes after the prefill", "computed"),
-    "rows_per_pass": MetricDefinition(
-        "rows per pass", "rows that the target ran in a pass, mean over passes after the prefill", "computed"
+    "n_tokens": MetricDefinition(
+        say("tokens"),
+        say("committed tokens, the prefill's first token and EOS included"),
+        "computed",
     ),
-    "draft_ms": MetricDefinition("draft", "milliseconds of drafting per step, mean after the prefill", "measured"),
+    "n_passes": MetricDefinition(
+        say("target passes"),
+        say("target passes after the prefill"),
+        "computed",
+    ),
+    "rows_per_pass": MetricDefinition(
+        say("rows per pass"),
+        say("rows that the target ran in a pass, mean over passes after the prefill"),
+        "computed",
+    ),
+    "draft_ms": MetricDefinition(
+        say("draft"),
+        say("milliseconds of drafting per step, mean after the prefill"),
+        "measured",
+    ),
     "verify_ms": MetricDefinition(
-        "verify", "milliseconds of the target's pass per step, mean after the prefill", "measured"
+        say("verify"),
+        say("milliseconds of the target's pass per step, mean after the prefill"),
+        "measured",
     ),
     "commit_ms": MetricDefinition(
-        "commit", "milliseconds of cutting, cache upkeep and telling the drafter per step, mean", "measured"
+        say("commit"),
+        say("milliseconds of cutting, cache upkeep and telling the drafter per step, mean"),
+        "measured",
     ),
     "record_ms": MetricDefinition(
-        "record", "milliseconds of recording the trace per step, mean; not part of the speed", "measured"
+        say("record"),
+        say("milliseconds of recording the trace per step, mean; not part of the speed"),
+        "measured",
     ),
-    "seconds": MetricDefinition("seconds", "draft, verify and commit of all steps, prefill included", "measured"),
+    "seconds": MetricDefinition(
+        say("seconds"),
+        say("draft, verify and commit of all steps, prefill included"),
+        "measured",
+    ),
     "tokens_per_second": MetricDefinition(
-        "tokens per second", "committed tokens over seconds, prefill included", "measured"
+        say("tokens per second"),
+        say("committed tokens over seconds, prefill included"),
+        "measured",
     ),
     "speedup": MetricDefinition(
-        "speed-up over plain",
-        "tokens per second over the plain lane's on the same prompt, in the same process; "
-        "absent where it was not measured",
+        say("speed-up over plain"),
+        say(
+            "tokens per second over the plain lane's on the same prompt, in the same process; "
+            "absent where it was not measured"
+        ),
         "measured",
     ),
     "slot_kv_percent": MetricDefinition(
-        "slot cache",
-        "key/value rows of added rows, dropped after each pass, in percent of the kept rows, mean after the prefill",
+        say("slot cache"),
+        say(
+            "key/value rows of added rows, dropped after each pass, in percent of the kept rows, mean after the prefill"
+        ),
         "computed",
     ),
 }

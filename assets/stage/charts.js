@@ -3,21 +3,22 @@
 import { expertAt, makeMarker } from './chart_marks.js';
 import { h } from './dom.js';
 import { imageButtons, loadPlotly, makePlot } from './plot.js';
+import { phrase, t } from './words.js';
 
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
 const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const PANES = [
-  ['tree', 'Draft tree', 'Root left; one column for each drafted level.'],
-  ['mask', 'Attention mask of this step', 'Rows ask, columns answer; a filled cell is visible.'],
-  ['routing', 'Experts', 'The probabilities of each router, and which experts were used.'],
+  ['tree', phrase('Draft tree'), phrase('Root left; one column for each drafted level.')],
+  ['mask', phrase('Attention mask of this step'), phrase('Rows ask, columns answer; a filled cell is visible.')],
+  ['routing', phrase('Experts'), phrase('The probabilities of each router, and which experts were used.')],
 ];
 
 export function makeCharts(stage) {
   const mark = makeMarker(stage);
-  const [tree, mask, routing] = PANES.map(([name, title, hint]) => makePane(name, title, hint));
+  const [tree, mask, routing] = PANES.map(([name, title, hint]) => makePane(name, t(title), t(hint)));
   const panes = [tree, mask, routing];
   const notice = h('p', { class: 'hint', role: 'status' });
-  const element = h('section', { class: 'charts', 'aria-label': 'Charts', hidden: '' }, notice, ...panes.map((pane) => pane.element));
+  const element = h('section', { class: 'charts', 'aria-label': t('Charts'), hidden: '' }, notice, ...panes.map((pane) => pane.element));
   let begun = false;
   let busy = false;
 
@@ -31,9 +32,9 @@ export function makeCharts(stage) {
   function load() {
     if (begun) return;
     begun = true;
-    notice.textContent = 'Loading the charts…';
+    notice.textContent = t('Loading the charts…');
     loadPlotly(stage.context).then(() => { notice.hidden = true; request(); })
-      .catch(() => { notice.textContent = 'The charts could not be loaded; the step is in the text above.'; });
+      .catch(() => { notice.textContent = t('The charts could not be loaded; the step is in the text above.'); });
   }
 
   // Every pane is drawn in a frame of its own, and draws what is then the newest step. Charts rest as long as
@@ -56,10 +57,10 @@ export function makeCharts(stage) {
 
   function makePane(name, title, hint) {
     const plot = makePlot(stage, name);
-    const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, 'Reset zoom');
+    const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, t('Reset zoom'));
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
       h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), reset, ...imageButtons(plot, name, title)),
-      h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': `${title}; in words further down` }, plot.element));
+      h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': t('{title}; in words further down', { title }) }, plot.element));
     const drawn = { frame: null, chosen: [], run: null, height: 0 };
     const chosen = ({ node, expert, moment }) => [node, expert, moment];
     const isBehind = () => Boolean(stage.frame)

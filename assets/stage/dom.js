@@ -1,5 +1,7 @@
 // Elements, and model text as elements.
 
+import { t } from './words.js';
+
 // The index that stands for the token which the target itself added to a step.
 export const EXTRA_NODE = -1;
 
@@ -28,7 +30,7 @@ const STARTS_WITH_COMBINING_MARK = /^\p{M}/u;
 // The text of a token as nodes whose textContent is exactly the piece: what makes the invisible visible
 // hangs in data attributes, which the style sheet shows.
 export function pieceNodes({ piece, bytes, token_id: id, removed }) {
-  if (removed) return [...(piece ? pieceNodes({ piece }) : []), markNode('', 'stop text', 'chip')];
+  if (removed) return [...(piece ? pieceNodes({ piece }) : []), markNode('', t('stop text'), 'chip')];
   if (piece === '') return [markNode('', bytes ? hexOf(bytes) : `id ${id}`, 'chip')];
   const nodes = STARTS_WITH_COMBINING_MARK.test(piece) ? [markNode('', '◌', 'chip')] : [];
   let plain = '';
@@ -47,7 +49,7 @@ export function pieceNodes({ piece, bytes, token_id: id, removed }) {
 
 // A short, plain spelling of a token for names and titles.
 export function spellPiece({ piece, bytes, token_id: id }) {
-  if (piece === '') return bytes ? `bytes ${hexOf(bytes)}` : `token id ${id}`;
+  if (piece === '') return bytes ? t('bytes {bytes}', { bytes: hexOf(bytes) }) : t('token id {id}', { id });
   const spelled = Array.from(piece, (c) => (SPECIAL.test(c) ? (MARKS[c] ?? codePointOf(c)) : c)).slice(0, 60).join('');
   return `“${spelled}”`;
 }
@@ -67,7 +69,7 @@ function codePointOf(character) {
 // A token as a chip: tint, line and glyph of its status.
 export function tokenChip(tag, token, status, palette, attributes = {}) {
   const { glyph, label } = palette.statuses[status];
-  const title = `${label}: ${spellPiece(token)}, token id ${token.token_id}`;
+  const title = t('{label}: {token}, token id {id}', { label, token: spellPiece(token), id: token.token_id });
   const { data = {}, ...others } = attributes;
   const chip = h(tag, { class: 'token', title, ...others, data: { status, glyph, ...data } }, ...pieceNodes(token));
   chip.dir = 'auto';
@@ -75,7 +77,7 @@ export function tokenChip(tag, token, status, palette, attributes = {}) {
 }
 
 export function formatProb(prob) {
-  if (prob === null || prob === undefined) return 'unknown';
-  if (prob > 0 && prob < 0.0001) return 'below 0.0001';
+  if (prob === null || prob === undefined) return t('unknown');
+  if (prob > 0 && prob < 0.0001) return t('below 0.0001');
   return prob.toPrecision(prob < 0.1 ? 2 : 3).replace(/\.?0+$/, '') || '0';
 }

@@ -4,12 +4,13 @@
 import { EXTRA_NODE, h, spellPiece, tokenChip } from './dom.js';
 import { lookAt, narrate } from './moments.js';
 import { markedNodes } from './selection.js';
+import { t } from './words.js';
 
 export function makeDrafted(stage) {
   const { palette } = stage.context.constants.figures;
   const sentence = h('p', { class: 'narration' });
-  const levels = h('div', { class: 'levels', tabindex: '0', role: 'group', 'aria-label': 'Drafted tokens by level', onclick: (event) => chooseAt(event.target) });
-  const element = h('section', { class: 'drafted', 'aria-label': 'This step', hidden: '' }, sentence, levels);
+  const levels = h('div', { class: 'levels', tabindex: '0', role: 'group', 'aria-label': t('Drafted tokens by level'), onclick: (event) => chooseAt(event.target) });
+  const element = h('section', { class: 'drafted', 'aria-label': t('This step'), hidden: '' }, sentence, levels);
 
   const shown = { frame: null, moment: '' };
 
@@ -36,13 +37,13 @@ export function makeDrafted(stage) {
 
   function levelRow(nodes, depth, moment) {
     const chips = nodes.map((node) => nodeButton(node, lookAt(node, moment, palette), node.idx));
-    return level(depth === 0 ? 'root' : `+${depth}`, chips);
+    return level(depth === 0 ? t('root') : `+${depth}`, chips);
   }
 
   function committedRow(committed) {
     const own = committed.filter((token) => !['draft', 'unverified'].includes(token.source));
     const chips = own.map((token) => nodeButton(token, lookAt({ status: palette.status_of_source[token.source] }, 'commit', palette), EXTRA_NODE));
-    return chips.length ? [level('target adds', chips)] : [];
+    return chips.length ? [level(t('target adds'), chips)] : [];
   }
 
   function level(name, chips) {
@@ -50,8 +51,8 @@ export function makeDrafted(stage) {
   }
 
   function nodeButton(token, { status, label }, node) {
-    const name = `${label}: ${spellPiece(token)}`;
-    return tokenChip('button', token, status, palette, { type: 'button', 'aria-label': name, title: `${name}, token id ${token.token_id}`, data: { node } });
+    const name = t('{label}: {token}', { label, token: spellPiece(token) });
+    return tokenChip('button', token, status, palette, { type: 'button', 'aria-label': name, title: t('{label}: {token}, token id {id}', { label, token: spellPiece(token), id: token.token_id }), data: { node } });
   }
 
   function chooseAt(target) {

@@ -1,27 +1,28 @@
 // Where the run comes from, how it stands, its notices and its rows.
 
 import { h, spellPiece } from './dom.js';
+import { phrase, t, tellNotice } from './words.js';
 
 const ORIGINS = {
-  live: ['LIVE', 'decoded on this server, just now'],
-  recorded: ['RECORDED', 'a recorded run; no model is loaded for it'],
-  loaded: ['LOADED', 'a trace from a file'],
-  saved: ['SAVED', 'a run that this browser has kept'],
+  live: [phrase('LIVE'), phrase('decoded on this server, just now')],
+  recorded: [phrase('RECORDED'), phrase('a recorded run; no model is loaded for it')],
+  loaded: [phrase('LOADED'), phrase('a trace from a file')],
+  saved: [phrase('SAVED'), phrase('a run that this browser has kept')],
 };
-const METHODS = { plain: 'Plain decoding', lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
+const METHODS = { plain: phrase('Plain decoding'), lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
 const ENDS = {
-  eos: 'the model ended its answer',
-  length: 'the token budget is used up',
-  stop_text: 'the stop text came up',
-  stopped: 'stopped',
-  context_full: 'the context is full',
-  error: 'ended by an error',
+  eos: phrase('the model ended its answer'),
+  length: phrase('the token budget is used up'),
+  stop_text: phrase('the stop text came up'),
+  stopped: phrase('stopped'),
+  context_full: phrase('the context is full'),
+  error: phrase('ended by an error'),
 };
 const PHASES = {
-  waiting: 'Waiting for the model…',
-  running: 'Decoding…',
-  loading: 'Loading the steps…',
-  stopping: 'Stopping after this step…',
+  waiting: phrase('Waiting for the model…'),
+  running: phrase('Decoding…'),
+  loading: phrase('Loading the steps…'),
+  stopping: phrase('Stopping after this step…'),
 };
 
 export function makeHeader(stage) {
@@ -29,12 +30,12 @@ export function makeHeader(stage) {
   const source = h('span', { class: 'source' });
   const status = h('span', { class: 'status', role: 'status' });
   const alert = h('p', { class: 'alert', role: 'alert', hidden: '' });
-  const notices = h('ul', { class: 'notices', 'aria-label': 'Notices' });
-  const rows = h('div', { class: 'rows', role: 'group', 'aria-label': 'Prompts of the batch' });
+  const notices = h('ul', { class: 'notices', 'aria-label': t('Notices') });
+  const rows = h('div', { class: 'rows', role: 'group', 'aria-label': t('Prompts of the batch') });
   const line = h('div', { class: 'line' }, badge, source, status);
-  const again = h('button', { type: 'button', class: 'again', onclick: runAgain }, 'Run it again');
+  const again = h('button', { type: 'button', class: 'again', onclick: runAgain }, t('Run it again'));
   const offer = h('p', { class: 'offer', hidden: '' });
-  const welcome = h('p', { class: 'welcome' }, 'Type a prompt and press Run: every step of the decoding shows here.');
+  const welcome = h('p', { class: 'welcome' }, t('Type a prompt and press Run: every step of the decoding shows here.'));
   const element = h('header', { class: 'head' }, line, welcome, offer, alert, notices, rows);
 
   function update(state, changed) {
@@ -43,13 +44,13 @@ export function makeHeader(stage) {
     welcome.hidden = Boolean(run) || state.phase !== 'idle';
     badge.hidden = !run;
     offer.hidden = !state.offer || state.phase !== 'idle';
-    offer.replaceChildren(`This link describes a run that is not kept in this browser: “${state.offer}”. `, again);
+    offer.replaceChildren(`${t('This link describes a run that is not kept in this browser: “{prompt}”.', { prompt: state.offer })} `, again);
     alert.hidden = !state.error;
     alert.textContent = state.error;
-    status.textContent = PHASES[state.phase] ?? describeEnd(run, stage.row);
+    status.textContent = state.phase in PHASES ? t(PHASES[state.phase]) : describeEnd(run, stage.row);
     status.classList.toggle('busy', state.phase !== 'idle');
     if (!run) return;
-    [badge.textContent, badge.title] = ORIGINS[run.origin];
+    [badge.textContent, badge.title] = ORIGINS[run.origin].map((text) => t(text));
     badge.dataset.origin = run.origin;
     source.textContent = describeSource(run, stage.row.head);
     notices.replaceChildren(...noticesOf(stage.row.head).map((text) => h('li', {}, text)));
@@ -86,12 +87,12 @@ function namePrompts(rows) {
 }
 
 function describeSource(run, { method, model, drafter, settings, created, versions }) {
-  const how = METHODS[method] ?? method;
-  const drafted = drafter ? `, drafts by ${drafter.name}` : '';
-  const sampled = settings.temperature > 0 ? `, temperature ${settings.temperature}, seed ${settings.seed}` : `, greedy, seed ${settings.seed}`;
+  const how = t('{method} on {model}', { method: t(METHODS[method] ?? method), model: `${model.name} (${model.dtype}, ${model.device})` });
+  const drafted = drafter ? [t('drafts by {drafter}', { drafter: drafter.name })] : [];
+  const sampled = settings.temperature > 0 ? t('temperature {temperature}', { temperature: settings.temperature }) : t('greedy');
   const named = run.name ? `${run.name}: ` : '';
   const by = run.origin === 'live' ? '' : `; ${created.slice(0, 10)}, ${describeVersions(versions)}`;
-  return `${named}${how} on ${model.name} (${model.dtype}, ${model.device})${drafted}${sampled}${by}`;
+  return `${named}${[how, ...drafted, sampled, t('seed {seed}', { seed: settings.seed })].join(t(', '))}${by}`;
 }
 
 function describeVersions(versions) {
@@ -100,21 +101,26 @@ function describeVersions(versions) {
 
 function describeEnd(run, row) {
   if (!run?.finished) return '';
-  return run.message || `Done: ${ENDS[row.head.finish_reason] ?? row.head.finish_reason}.`;
+  return run.message || t('Done: {reason}.', { reason: t(ENDS[row.head.finish_reason] ?? row.head.finish_reason) });
 }
 
 // What a reader must know before believing the picture.
 function noticesOf({ exact, notices, drafter, divergence }) {
-  const all = [...notices];
-  if (!exact && !all.length) all.push('The acceptance rule of this run is lossy.');
-  if (drafter?.trained === false) all.push(...drafter.notes);
+  const all = notices.map(tellNotice);
+  if (!exact && !all.length) all.push(t('The acceptance rule of this run is lossy.'));
+  if (drafter?.trained === false) all.push(...drafter.notes.map(tellNotice));
   if (divergence) all.push(describeDivergence(divergence));
   return all;
 }
 
 export function describeDivergence({ index, step, piece, token_id: id, expected_piece: expected, expected_id: otherId, gap, prob }) {
-  const where = step === null || step === undefined ? '' : ` (step ${step})`;
-  const odds = prob === null || prob === undefined ? '' : `, to which the target gave ${prob.toPrecision(2)}`;
-  const near = gap === null || gap === undefined ? '' : `; the two best logits are ${gap.toPrecision(2)} apart there`;
-  return `Leaves plain greedy decoding at token ${index + 1}${where}: ${spellPiece({ piece, token_id: id })}${odds}, instead of ${spellPiece({ piece: expected, token_id: otherId })}${near}.`;
+  const known = (value) => value !== null && value !== undefined;
+  return t('Leaves plain greedy decoding at token {n}{where}: {taken}{odds}, instead of {expected}{near}.', {
+    n: index + 1,
+    where: known(step) ? t(' (step {step})', { step }) : '',
+    taken: spellPiece({ piece, token_id: id }),
+    odds: known(prob) ? t(', to which the target gave {prob}', { prob: prob.toPrecision(2) }) : '',
+    expected: spellPiece({ piece: expected, token_id: otherId }),
+    near: known(gap) ? t('; the two best logits are {gap} apart there', { gap: gap.toPrecision(2) }) : '',
+  });
 }

@@ -1,5 +1,7 @@
 // Takes the stage's values and hands their items on, unpacked and in order.
 
+import { language, t } from './words.js';
+
 // One run's items: lines of JSON in one zlib stream that arrives in parts; an empty line ends each part.
 class ItemStream {
   constructor(receive) {
@@ -43,7 +45,7 @@ export function openInbox(context, receive, fail) {
     if (!message?.run || (message.run === seen.run && message.n <= seen.n && !message.tape)) return;
     const isLost = message.n > 0 && (message.run !== seen.run || message.n !== seen.n + 1);
     Object.assign(seen, { run: message.run, n: message.n });
-    chain = chain.then(() => (isLost ? Promise.reject(new Error('A part of this run did not arrive.')) : handle(message)))
+    chain = chain.then(() => (isLost ? Promise.reject(new Error(t('A part of this run did not arrive.'))) : handle(message)))
       .catch((error) => { console.error(error); fail(error.message); });
   }
 
@@ -52,10 +54,11 @@ export function openInbox(context, receive, fail) {
     for (const part of await partsOf(message)) await stream.push(part);
   }
 
-  async function partsOf({ file, packed, tape }) {
-    if (!file) return tape ?? [bytesOf(packed)];
+  async function partsOf({ files, packed, tape }) {
+    if (!files) return tape ?? [bytesOf(packed)];
+    const file = files[language()];
     const response = await fetch(file.url ?? context.fileUrl(file.path));
-    if (!response.ok) throw new Error(`The recording could not be loaded (${response.status}).`);
+    if (!response.ok) throw new Error(t('The recording could not be loaded ({status}).', { status: response.status }));
     return [new Uint8Array(await response.arrayBuffer())];
   }
 

@@ -3,11 +3,12 @@
 import { EXTRA_NODE, findExtra, formatProb, h, pieceNodes } from './dom.js';
 import { expandMask } from './mask_cells.js';
 import { tellSeen } from './mask_words.js';
+import { t } from './words.js';
 
 export function makeInspector(stage) {
   const { palette, mask_reasons: reasons } = stage.context.constants.figures;
   const body = h('div', { class: 'body' });
-  const element = h('section', { class: 'inspector', 'aria-label': 'Chosen token', hidden: '' }, h('h3', {}, 'Chosen token'), body);
+  const element = h('section', { class: 'inspector', 'aria-label': t('Chosen token'), hidden: '' }, h('h3', {}, t('Chosen token')), body);
 
   function update(state, changed) {
     if (!['run', 'row', 'step', 'node', 'moment', 'steps'].some((name) => changed.has(name))) return;
@@ -16,16 +17,16 @@ export function makeInspector(stage) {
     if (!stage.frame || body.key === key) return;
     body.key = key;
     const subject = findSubject(stage.frame.step, state.node);
-    if (subject && state.moment === 'draft') body.replaceChildren(h('p', { class: 'hint' }, 'The target has not judged this yet: go on to Verify.'));
+    if (subject && state.moment === 'draft') body.replaceChildren(h('p', { class: 'hint' }, t('The target has not judged this yet: go on to Verify.')));
     else if (subject) show(key, state.node, subject);
-    else body.replaceChildren(h('p', { class: 'hint' }, 'Choose a token, above or in a chart, to see why it was taken or not.'));
+    else body.replaceChildren(h('p', { class: 'hint' }, t('Choose a token, above or in a chart, to see why it was taken or not.')));
   }
 
   async function show(key, node, { token, status, isNode }) {
     const why = h('p', { class: 'why', 'aria-live': 'polite' }, '…');
     const { glyph, label } = palette.statuses[status];
     const chip = h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes(token));
-    const title = h('p', { class: 'title' }, chip, isNode ? ` ${label}, node ${node}` : ` ${label}, the target’s own token`);
+    const title = h('p', { class: 'title' }, chip, ' ', t(isNode ? '{label}, node {node}' : '{label}, the target’s own token', { label, node }));
     const { frame } = stage;
     body.replaceChildren(title, why);
     try {
@@ -41,14 +42,14 @@ export function makeInspector(stage) {
   function describe({ nodes, routing, accepted }, node, frame) {
     const known = nodes[node];
     const here = nodes[known ? known.parent : accepted.at(-1) ?? 0]; // where draft and target were asked for this token
-    const lists = [...tops('here', here?.next), ...tops('next', known?.next), ...topList('contemplate token says', known?.contemplate_top5)];
+    const lists = [...tops(t('draft says here'), t('target says here'), here?.next), ...tops(t('draft says next'), t('target says next'), known?.next), ...topList(t('contemplate token says'), known?.contemplate_top5)];
     return known ? [listFacts([...numbersOf(known), ...seenBy(frame, node), ...expertsOf(routing, node)]), ...lists] : lists;
   }
 
   function seenBy({ figures }, node) {
     const cells = expandMask(figures.mask).data.find((trace) => trace.name === 'cells');
     const row = cells.customdata.indexOf(node);
-    return row < 0 ? [] : [['sees', tellSeen(cells, row, reasons).replace('sees ', '')]];
+    return row < 0 ? [] : [[t('sees'), tellSeen(cells, row, reasons) || t('none of the columns drawn')]];
   }
 
   // A node of the draft, or the token that the target added to the step.
@@ -64,17 +65,17 @@ export function makeInspector(stage) {
 
 function numbersOf(node) {
   return [
-    ['token id', String(node.token_id)],
-    ['draft probability', formatProb(node.draft_prob)],
-    ['target probability', formatProb(node.target_prob)],
-    ['rank for the target', node.target_rank === null ? 'unknown' : String(node.target_rank + 1)],
+    [t('token id'), String(node.token_id)],
+    [t('draft probability'), formatProb(node.draft_prob)],
+    [t('target probability'), formatProb(node.target_prob)],
+    [t('rank for the target'), node.target_rank === null ? t('unknown') : String(node.target_rank + 1)],
   ];
 }
 
 // The routers' choice for this node, each with its weight.
 function expertsOf(routing, node) {
   return routing.filter((own) => own.node === node).map(({ site, selected, weights }) =>
-    [`experts of ${site}`, selected.map((expert, i) => `${expert} (${formatProb(weights[i])})`).join(', ')]);
+    [t('experts of {site}', { site }), selected.map((expert, i) => `${expert} (${formatProb(weights[i])})`).join(', ')]);
 }
 
 function listFacts(rows) {
@@ -86,8 +87,8 @@ function bar(prob) {
 }
 
 // The recorded top fives of both at one place.
-function tops(where, next) {
-  return [...topList(`draft says ${where}`, next?.draft_top5), ...topList(`target says ${where}`, next?.target_top5)];
+function tops(draftSays, targetSays, next) {
+  return [...topList(draftSays, next?.draft_top5), ...topList(targetSays, next?.target_top5)];
 }
 
 function topList(name, entries) {

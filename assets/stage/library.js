@@ -1,6 +1,7 @@
 // Where runs come from apart from the Run button: the recordings of the server, what this browser has kept, a link.
 
 import { loadRun, saveRun } from './saved_runs.js';
+import { t } from './words.js';
 
 export function makeLibrary(stage) {
   const { context } = stage;
@@ -12,7 +13,7 @@ export function makeLibrary(stage) {
     const isFirst = !link.trace || link.trace === recordings[0]?.name;
     const found = !isFirst && await open(link.trace, link.place).catch(() => false);
     if (isFirst) place = link.trace && link.place;
-    else if (!found) stage.set(link.isRun ? { offer: link.prompt } : { error: 'The run of this link is not kept in this browser.' });
+    else if (!found) stage.set(link.isRun ? { offer: link.prompt } : { error: t('The run of this link is not kept in this browser.') });
     if (!found) context.deliver(context.props.value);
     context.early.forEach(context.deliver);
   }

@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { describeDivergence } from './header.js';
+import { t } from './words.js';
 
 const fixed = (digits, unit = '') => (value) => `${value.toFixed(digits)}${unit}`;
 const percent = (value) => `${Math.round(100 * value)} %`;
@@ -26,9 +27,9 @@ export function makeMetrics(stage) {
   const { definitions } = stage.context.constants;
   const cards = h('dl', { class: 'cards' });
   const equality = h('p', { class: 'equality' });
-  const meanings = h('details', { class: 'meanings' }, h('summary', {}, 'What these numbers mean'),
+  const meanings = h('details', { class: 'meanings' }, h('summary', {}, t('What these numbers mean')),
     h('dl', {}, ...Object.values(definitions).flatMap(defineMetric)));
-  const element = h('section', { class: 'metrics', 'aria-label': 'Metrics', hidden: '' }, cards, equality, meanings);
+  const element = h('section', { class: 'metrics', 'aria-label': t('Metrics'), hidden: '' }, cards, equality, meanings);
 
   function update(state, changed) {
     if (!['run', 'row', 'metrics', 'finish'].some((name) => changed.has(name))) return;
@@ -48,17 +49,17 @@ function isKnown(value) {
 }
 
 function card({ label, definition, origin }, text, name) {
-  return h('div', { class: name === 'acceptance_by_depth' ? 'card wide' : 'card', title: `${definition} (${origin})` },
-    h('dt', {}, label), h('dd', {}, text, h('small', {}, origin)));
+  return h('div', { class: name === 'acceptance_by_depth' ? 'card wide' : 'card', title: `${definition} (${t(origin)})` },
+    h('dt', {}, label), h('dd', {}, text, h('small', {}, t(origin))));
 }
 
 function defineMetric({ label, definition, origin }) {
-  return [h('dt', {}, label), h('dd', {}, `${definition} (${origin}).`)];
+  return [h('dt', {}, label), h('dd', {}, `${definition} (${t(origin)}).`)];
 }
 
 function describeEquality(baseline) {
   if (!baseline) return '';
-  if (baseline.equal) return `Output equals plain decoding: yes, ${baseline.n_equal} of ${baseline.n_equal} tokens.`;
+  if (baseline.equal) return t('Output equals plain decoding: yes, {n} of {n} tokens.', { n: baseline.n_equal });
   const where = baseline.divergence ? ` ${describeDivergence(baseline.divergence)}` : '';
-  return `Output equals plain decoding: no, the first ${baseline.n_equal} tokens do.${where}`;
+  return `${t('Output equals plain decoding: no, the first {n} tokens do.', { n: baseline.n_equal })}${where}`;
 }

@@ -1,8 +1,9 @@
 // The three moments of a step: drafted, verified, committed. Each shows what was known by then.
 
 import { EXTRA_NODE } from './dom.js';
+import { count, phrase, t } from './words.js';
 
-export const MOMENTS = { draft: 'Draft', verify: 'Verify', commit: 'Commit' };
+export const MOMENTS = { draft: phrase('Draft'), verify: phrase('Verify'), commit: phrase('Commit') };
 
 const PATH = 2; // traces of the tree's figure, as in specviz/figures/tree.py
 const NODES = 3;
@@ -15,17 +16,21 @@ export function narrate({ step, sentence }, moment) {
   const ms = (name) => `${step.times_ms[name].toFixed(1)} ms`;
   if (moment === 'draft') {
     const depth = Math.max(0, ...drafted.map((node) => node.depth));
-    return `Step ${step.index}, draft: ${count(drafted.length, 'token')} proposed, ${count(depth, 'level')} deep, in ${ms('draft')}. Which will the target take?`;
+    return t('Step {step}, draft: {tokens} proposed, {levels} deep, in {ms}. Which will the target take?', {
+      step: step.index, tokens: count(drafted.length, '{n} token', '{n} tokens'), levels: count(depth, '{n} level', '{n} levels'), ms: ms('draft'),
+    });
   }
   const judged = drafted.filter(({ status }) => ['accepted', 'rejected'].includes(status)).length;
   const accepted = drafted.filter(({ status }) => status === 'accepted').length;
-  return `Step ${step.index}, verify: one pass of the target over ${count(step.n_rows, 'row')} in ${ms('verify')}; it judges ${count(judged, 'node')} and accepts ${accepted}.`;
+  return t('Step {step}, verify: one pass of the target over {rows} in {ms}; it judges {nodes} and accepts {accepted}.', {
+    step: step.index, rows: count(step.n_rows, '{n} row', '{n} rows'), ms: ms('verify'), nodes: count(judged, '{n} node', '{n} nodes'), accepted,
+  });
 }
 
 // How a node looks at a moment: before the verdict all drafts are alike.
 export function lookAt({ status }, moment, { statuses }) {
   const isOpen = moment === 'draft' && status !== 'root';
-  return isOpen ? { status: 'plain', label: 'drafted' } : { status, label: statuses[status].label };
+  return isOpen ? { status: 'plain', label: t('drafted') } : { status, label: statuses[status].label };
 }
 
 // The tree as it was known: without the target's own token, and before the verdict without any.
@@ -56,8 +61,4 @@ function withoutEdgesTo(trace, place) {
   if (!place) return trace;
   const kept = trace.x.map((_, i) => i - (i % 3)).map((i) => trace.x[i + 1] !== place[0] || trace.y[i + 1] !== place[1]);
   return { ...trace, x: trace.x.filter((_, i) => kept[i]), y: trace.y.filter((_, i) => kept[i]) };
-}
-
-function count(n, noun) {
-  return `${n} ${noun}${n === 1 ? '' : 's'}`;
 }

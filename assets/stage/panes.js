@@ -30,10 +30,11 @@ import { makeDrafted } from './drafted.js';
 import { makeInspector } from './inspector.js';
 import { makeTwins } from './twins.js';
 import { makeLessons } from './lessons/lessons.js';
+import { phrase } from './words.js';
 
 export const TABS = [
-  { name: 'step', label: 'Step', panes: [makeDrafted, makeInspector, makeCharts, makeTwins, makeWhatIf, makeThoughts, makeMaskProof, makeSeed, makeWaterfall] },
-  { name: 'run', label: 'Run', panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
-  { name: 'compare', label: 'Compare', panes: [makeCompare] },
-  { name: 'lessons', label: 'Lessons', panes: [makeLessons] },
+  { name: 'step', label: phrase('Step'), panes: [makeDrafted, makeInspector, makeCharts, makeTwins, makeWhatIf, makeThoughts, makeMaskProof, makeSeed, makeWaterfall] },
+  { name: 'run', label: phrase('Run'), panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
+  { name: 'compare', label: phrase('Compare'), panes: [makeCompare] },
+  { name: 'lessons', label: phrase('Lessons'), panes: [makeLessons] },
 ];

@@ -4,6 +4,7 @@
 import { h } from './dom.js';
 import { download } from './download.js';
 import { currentTheme } from './palette.js';
+import { t } from './words.js';
 
 const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
 let loading = null;
@@ -66,7 +67,7 @@ export function imageButtons(plot, name, title) {
   return ['png', 'svg'].map((format) => {
     const label = format.toUpperCase();
     const save = async () => download(await plot.picture(format), `specviz-${name}.${format}`);
-    return h('button', { type: 'button', class: 'small', 'aria-label': `Save ${title} as ${label}`, onclick: save }, label);
+    return h('button', { type: 'button', class: 'small', 'aria-label': t('Save {title} as {format}', { title, format: label }), onclick: save }, label);
   });
 }
 

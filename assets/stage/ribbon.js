@@ -2,6 +2,7 @@
 
 import { EXTRA_NODE, h, pieceNodes, tokenChip } from './dom.js';
 import { markedNodes, usesExpert } from './selection.js';
+import { t } from './words.js';
 
 const LEGEND = ['accepted', 'correction', 'bonus', 'unverified', 'plain', 'rejected', 'unreached', 'cut'];
 
@@ -9,10 +10,10 @@ export function makeRibbon(stage) {
   const { palette } = stage.context.constants.figures;
   const prompt = h('div', { class: 'tokens' });
   const promptTitle = h('summary', {});
-  const answer = h('div', { class: 'tokens answer', tabindex: '0', role: 'group', 'aria-label': 'Answer, token by token',
+  const answer = h('div', { class: 'tokens answer', tabindex: '0', role: 'group', 'aria-label': t('Answer, token by token'),
     onclick: (event) => chooseAt(event.target) });
-  const legend = h('ul', { class: 'legend', 'aria-label': 'Legend' }, ...LEGEND.map(legendEntry));
-  const element = h('section', { class: 'ribbon', 'aria-label': 'Tokens', hidden: '' },
+  const legend = h('ul', { class: 'legend', 'aria-label': t('Legend') }, ...LEGEND.map(legendEntry));
+  const element = h('section', { class: 'ribbon', 'aria-label': t('Tokens'), hidden: '' },
     h('details', { class: 'prompt' }, promptTitle, prompt), answer, legend);
   const groups = [];
   let marked = [];
@@ -29,7 +30,7 @@ export function makeRibbon(stage) {
     groups.length = 0;
     answer.replaceChildren();
     const tokens = stage.row.head.prompt;
-    promptTitle.textContent = `Prompt as the model reads it, ${tokens.length} tokens`;
+    promptTitle.textContent = t('Prompt as the model reads it, {n} tokens', { n: tokens.length });
     prompt.replaceChildren(...tokens.map((token) => tokenChip('span', token, 'prompt', palette)));
   }
 

@@ -1,6 +1,8 @@
 // A run as the browser holds it: for each row its head (the trace without steps), what is drawn of its steps, its
 // metrics, and the record of its steps, which comes later (record.js).
 
+import { t } from './words.js';
+
 export class Run {
   constructor({ origin, name, handle, link, heads, seed }, id, tape) {
     Object.assign(this, { id, origin, name, handle, link, seed, tape, message: '', finished: false });
@@ -40,7 +42,7 @@ export function failRun(run) {
     row.head = { ...row.head, finish_reason: 'stopped', text, metrics: row.metrics };
     row.text = JSON.stringify(row.head);
   }
-  Object.assign(run, { finished: true, message: 'The end of this run did not arrive; this is what there is of it.' });
+  Object.assign(run, { finished: true, message: t('The end of this run did not arrive; this is what there is of it.') });
 }
 
 // Nodes travel as a table of columns.

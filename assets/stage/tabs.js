@@ -9,7 +9,7 @@ const MOVES = { ArrowLeft: -1, ArrowRight: 1 };
 
 export function makeTabs(stage) {
   const tabs = TABS.filter(({ panes }) => panes.length).map((tab) => makeTab(stage, tab));
-  const list = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Views', onkeydown: move }, ...tabs.map((tab) => tab.button));
+  const list = h('div', { class: 'tabs', role: 'tablist', 'aria-label': t('Views'), onkeydown: move }, ...tabs.map((tab) => tab.button));
   const element = h('div', { class: 'views' }, list, ...tabs.map((tab) => tab.panel));
 
   const asked = readLink().view;

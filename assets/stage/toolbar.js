@@ -3,23 +3,24 @@
 import { h } from './dom.js';
 import { download } from './download.js';
 import { listRuns } from './saved_runs.js';
+import { phrase, t } from './words.js';
 
 const MS_OF_THANKS = 2000;
 
 export function makeToolbar(stage) {
   const { constants: { recordings }, isOffline } = stage.context;
-  const chooser = h('select', { 'aria-label': 'Run shown', onchange: () => stage.library.open(chooser.value) });
-  const link = h('button', { type: 'button', class: 'small', onclick: copyLink }, 'Copy link');
-  const address = h('input', { class: 'address', readonly: '', hidden: '', 'aria-label': 'Link to what is shown' });
+  const chooser = h('select', { 'aria-label': t('Run shown'), onchange: () => stage.library.open(chooser.value) });
+  const link = h('button', { type: 'button', class: 'small', onclick: copyLink }, t('Copy link'));
+  const address = h('input', { class: 'address', readonly: '', hidden: '', 'aria-label': t('Link to what is shown') });
   const savers = [
-    ['Save trace', 'json', 'application/json', saveTrace],
-    ['Save steps', 'csv', 'text/csv', () => stage.askOfRun('csv')],
-    ['Save page', 'html', 'text/html', () => stage.askOfRun('page')],
-  ].map(([label, ...kind]) => h('button', { type: 'button', class: 'small', onclick: () => save(...kind) }, label));
+    [phrase('Save trace'), 'json', 'application/json', saveTrace],
+    [phrase('Save steps'), 'csv', 'text/csv', () => stage.askOfRun('csv')],
+    [phrase('Save page'), 'html', 'text/html', () => stage.askOfRun('page')],
+  ].map(([label, ...kind]) => h('button', { type: 'button', class: 'small', onclick: () => save(...kind) }, t(label)));
   const [trace, ...others] = savers;
   const offered = isOffline ? [trace] : [link, address, trace, ...others];
-  const element = h('div', { class: 'toolbar', role: 'group', 'aria-label': 'Run' },
-    h('label', { class: 'run-chooser' }, 'Run ', chooser), ...offered);
+  const element = h('div', { class: 'toolbar', role: 'group', 'aria-label': t('Run') },
+    h('label', { class: 'run-chooser' }, t('Run '), chooser), ...offered);
 
   function update(state, changed) {
     const { run, phase } = state;
@@ -33,10 +34,10 @@ export function makeToolbar(stage) {
 
   async function fillChooser(run) {
     const saved = isOffline ? [] : await listRuns().catch(() => []);
-    const own = run && run.origin !== 'recorded' && !saved.some(({ id }) => id === run.id) ? [{ id: run.id, title: 'this run' }] : [];
+    const own = run && run.origin !== 'recorded' && !saved.some(({ id }) => id === run.id) ? [{ id: run.id, title: t('this run') }] : [];
     const groups = [
-      ['Recorded', recordings.map(({ name, title }) => [name, title])],
-      ['Of this browser', [...own, ...saved].map(({ id, title }) => [id, title])],
+      [t('Recorded'), recordings.map(({ name, title }) => [name, t(title)])],
+      [t('Of this browser'), [...own, ...saved].map(({ id, title }) => [id, title])],
     ].filter(([, entries]) => entries.length);
     chooser.replaceChildren(...groups.map(([label, entries]) =>
       h('optgroup', { label }, ...entries.map(([value, title]) => h('option', { value }, title)))));
@@ -48,8 +49,8 @@ export function makeToolbar(stage) {
     const text = stage.permalink.address();
     try {
       await navigator.clipboard.writeText(text);
-      link.textContent = 'Copied';
-      setTimeout(() => { link.textContent = 'Copy link'; }, MS_OF_THANKS);
+      link.textContent = t('Copied');
+      setTimeout(() => { link.textContent = t('Copy link'); }, MS_OF_THANKS);
     } catch {
       address.hidden = false; // a page without TLS may not write to the clipboard
       address.value = text;

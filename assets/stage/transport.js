@@ -2,11 +2,12 @@
 
 import { h } from './dom.js';
 import { MOMENTS } from './moments.js';
+import { phrase, t } from './words.js';
 
 const PACES = {
-  moments: { label: 'by moment', ms: 900 },
-  steps: { label: 'by step', ms: 600 },
-  fast: { label: 'fast', ms: 100 },
+  moments: { label: phrase('by moment'), ms: 900 },
+  steps: { label: phrase('by step'), ms: 600 },
+  fast: { label: phrase('fast'), ms: 100 },
 };
 const SHAPES = {
   first: 'M2 2h2v12H2zM14 2v12L5 8z',
@@ -43,22 +44,22 @@ export function makeTransport(stage) {
     stage.set({ playing: false });
     stage.choose({ step });
   };
-  const first = button('First step', 'first', () => go(0));
-  const previous = button('Previous step', 'previous', () => go(stage.state.step - 1));
-  const play = button('Play', 'play', togglePlay);
-  const next = button('Next step', 'next', () => go(stage.state.step + 1));
-  const last = button('Last step', 'last', () => go(Infinity));
-  const slider = h('input', { type: 'range', min: 0, value: 0, 'aria-label': 'Step', oninput: () => go(slider.valueAsNumber) });
+  const first = button(t('First step'), 'first', () => go(0));
+  const previous = button(t('Previous step'), 'previous', () => go(stage.state.step - 1));
+  const play = button(t('Play'), 'play', togglePlay);
+  const next = button(t('Next step'), 'next', () => go(stage.state.step + 1));
+  const last = button(t('Last step'), 'last', () => go(Infinity));
+  const slider = h('input', { type: 'range', min: 0, value: 0, 'aria-label': t('Step'), oninput: () => go(slider.valueAsNumber) });
   const where = h('output', { class: 'where' });
   const moments = Object.entries(MOMENTS).map(([moment, label]) =>
-    h('button', { type: 'button', class: 'small', data: { moment }, onclick: () => stage.set({ moment, playing: false }) }, label));
-  const pace = h('select', { 'aria-label': 'Pace of playing', onchange: restart }, ...Object.entries(PACES).map(([value, { label }]) =>
-    h('option', { value }, label)));
+    h('button', { type: 'button', class: 'small', data: { moment }, onclick: () => stage.set({ moment, playing: false }) }, t(label)));
+  const pace = h('select', { 'aria-label': t('Pace of playing'), onchange: restart }, ...Object.entries(PACES).map(([value, { label }]) =>
+    h('option', { value }, t(label))));
   pace.value = 'steps';
-  const follow = h('button', { type: 'button', class: 'small follow', onclick: toggleFollow }, 'Follow live');
-  const element = h('nav', { class: 'transport', 'aria-label': 'Steps', hidden: '' },
+  const follow = h('button', { type: 'button', class: 'small follow', onclick: toggleFollow }, t('Follow live'));
+  const element = h('nav', { class: 'transport', 'aria-label': t('Steps'), hidden: '' },
     h('div', { class: 'buttons' }, first, previous, play, next, last), slider, where,
-    h('div', { class: 'moments', role: 'group', 'aria-label': 'Moment of the step' }, ...moments), pace, follow);
+    h('div', { class: 'moments', role: 'group', 'aria-label': t('Moment of the step') }, ...moments), pace, follow);
   let timer = null;
 
   function update(state) {
@@ -67,7 +68,7 @@ export function makeTransport(stage) {
     if (n === 0) return;
     slider.max = n - 1;
     slider.value = state.step;
-    const text = state.step === 0 ? `step 0 (prefill) of ${n - 1}` : `step ${state.step} of ${n - 1}`;
+    const text = t(state.step === 0 ? 'step 0 (prefill) of {n}' : 'step {step} of {n}', { step: state.step, n: n - 1 });
     where.textContent = text;
     slider.setAttribute('aria-valuetext', text);
     first.disabled = previous.disabled = state.step === 0;
@@ -80,7 +81,7 @@ export function makeTransport(stage) {
   }
 
   function showPlay(playing) {
-    const label = playing ? 'Pause' : 'Play';
+    const label = t(playing ? 'Pause' : 'Play');
     if (play.title === label) return;
     play.title = label;
     play.setAttribute('aria-label', label);

@@ -6,15 +6,16 @@ import { expandMask } from './mask_cells.js';
 import { plainLabel, tellSeen } from './mask_words.js';
 import { lookAt } from './moments.js';
 import { isExpertOf, isSameExpert, markedNodes } from './selection.js';
+import { parts as fill, t } from './words.js';
 
 export function makeTwins(stage) {
   const { palette, mask_reasons: reasons } = stage.context.constants.figures;
   const parts = [
-    makeTwin('The tree as a list', listTree),
-    makeTwin('The mask in words', listRows),
-    makeTwin('The experts that were used', listExperts),
+    makeTwin(t('The tree as a list'), listTree),
+    makeTwin(t('The mask in words'), listRows),
+    makeTwin(t('The experts that were used'), listExperts),
   ];
-  const element = h('section', { class: 'twins', 'aria-label': 'The charts in words', hidden: '' }, h('h3', {}, 'In words'), ...parts.map((part) => part.element));
+  const element = h('section', { class: 'twins', 'aria-label': t('The charts in words'), hidden: '' }, h('h3', {}, t('In words')), ...parts.map((part) => part.element));
 
   function update(state) {
     element.hidden = !stage.frame;
@@ -54,11 +55,11 @@ export function makeTwins(stage) {
     const childrenOf = (idx) => step.nodes.filter((node) => node.parent === idx);
     const item = (node) => {
       const children = childrenOf(node.idx);
-      const name = `${lookAt(node, moment, palette).label}: ${spellPiece(node)}`;
+      const name = nameToken(lookAt(node, moment, palette).label, node);
       return h('li', {}, choice(name, { node: node.idx }), ...(children.length ? [h('ul', {}, ...children.map(item))] : []));
     };
     const own = (moment === 'commit' ? step.committed : []).filter(({ source }) => !['draft', 'unverified'].includes(source)).map((token) =>
-      h('li', {}, choice(`${palette.statuses[palette.status_of_source[token.source]].label}: ${spellPiece(token)}`, { node: EXTRA_NODE })));
+      h('li', {}, choice(nameToken(palette.statuses[palette.status_of_source[token.source]].label, token), { node: EXTRA_NODE })));
     return h('ul', { class: 'tree-list' }, ...step.nodes.filter((node) => node.parent < 0).map(item), ...own);
   }
 
@@ -67,17 +68,22 @@ export function makeTwins(stage) {
     const rows = cells.z.map((_, row) => {
       const node = cells.customdata[row];
       const label = plainLabel(cells.y[row]);
-      const before = earlier.text[row] ? `; ${earlier.text[row][0]}` : '';
+      const seen = tellSeen(cells, row, reasons);
+      const before = earlier.text[row] ? `${t('; ')}${earlier.text[row][0]}` : '';
       const name = node >= 0 ? choice(label, { node }) : h('span', {}, label);
-      return h('li', {}, name, ` ${tellSeen(cells, row, reasons)}${before}`);
+      return h('li', {}, ...fill(seen ? '{row} sees {columns}' : '{row} sees none of the columns drawn', { row: name, columns: seen }), before);
     });
     return h('ol', { class: 'rows-list' }, ...rows);
   }
 
   function listExperts({ step }) {
-    const items = step.routing.map(({ site, node, selected }) => h('li', {}, `[${site}]${node === null ? '' : ` at node ${node}`}: `,
-      ...selected.map((expert) => choice(`expert ${expert}`, { site, expert }))));
-    return items.length ? h('ul', {}, ...items) : h('p', { class: 'hint' }, 'No router ran in this step.');
+    const items = step.routing.map(({ site, node, selected }) => h('li', {}, `[${site}]${node === null ? '' : t(' at node {node}', { node })}: `,
+      ...selected.map((expert) => choice(t('expert {expert}', { expert }), { site, expert }))));
+    return items.length ? h('ul', {}, ...items) : h('p', { class: 'hint' }, t('No router ran in this step.'));
+  }
+
+  function nameToken(label, token) {
+    return t('{label}: {token}', { label, token: spellPiece(token) });
   }
 
   function choice(name, data) {

@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from specviz.analysis.token_kind import TokenKind, token_kind
+from specviz.sentence import say
 from specviz.trace import MissReason, MissTrace, RunTrace, StepTrace, TokenTrace
 
 MISS_REASONS: tuple[MissReason, ...] = get_args(MissReason)
 
 MISS_SENTENCES: dict[MissReason, str] = {
-    "out_of_draft_vocab": "The drafter cannot say this token: it is outside of the draft vocabulary.",
-    "below_top_k": "The drafter ranked this token below the children that it took.",
-    "pruned": "Drafted or about to be, but the budget of nodes or the beam went to more probable branches.",
-    "depth_limit": "The path was right to its end: the tree was not deeper.",
+    "out_of_draft_vocab": say("The drafter cannot say this token: it is outside of the draft vocabulary."),
+    "below_top_k": say("The drafter ranked this token below the children that it took."),
+    "pruned": say("Drafted or about to be, but the budget of nodes or the beam went to more probable branches."),
+    "depth_limit": say("The path was right to its end: the tree was not deeper."),
 }
 
 

@@ -10,13 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from specviz.analysis.drafted import Drafted, is_complete, list_drafted, rank_drafted
+from specviz.sentence import Sentence, say
 from specviz.trace import StepTrace
 
 TIE = 1e-5  # 16 bits have many equal probabilities, and a record rounds: nearer scores than this are equal
 
 
 class NotRecordedError(Exception):
-    """The record does not hold what a question needs; the message says it in a sentence."""
+    """The record does not hold what a question needs; `sentence` says it."""
+
+    def __init__(self, sentence: Sentence) -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
 
 
 @dataclass(frozen=True)
@@ -43,16 +48,20 @@ def prune_tree(step: StepTrace, change: Change, settings: dict[str, Any]) -> lis
     depth = settings.get("depth") or max(token.depth for token in drafted)
     top_k = settings.get("tree_top_k")
     if change.depth is not None and change.depth > depth:
-        raise NotRecordedError(f"{depth} levels were drafted; what a deeper one would hold is not in the record.")
+        raise NotRecordedError(
+            say("{n} levels were drafted; what a deeper one would hold is not in the record.", n=depth)
+        )
     if change.top_k is not None and change.top_k > (top_k or 0):
-        raise NotRecordedError(f"{top_k} children of a node were drafted; more are not in the record.")
+        raise NotRecordedError(say("{n} children of a node were drafted; more are not in the record.", n=top_k))
     known, lost_below = drafted[1:], -math.inf
     if top_k is not None and change.top_k is not None and change.top_k < top_k:
         known, lost_below = _narrow_beam(drafted, change.top_k, top_k, change.depth or depth)
     known = [token for token in known if token.depth <= (change.depth or depth) and token.score >= lost_below]
     n_wanted = (change.nodes or len(step.nodes)) - 1
     if n_wanted > len(known) and not (is_complete(step) and lost_below == -math.inf):
-        raise NotRecordedError(f"Only the best {len(known)} drafts of such a tree can be told from the record.")
+        raise NotRecordedError(
+            say("Only the best {n} drafts of such a tree can be told from the record.", n=len(known))
+        )
     return [drafted[0], *rank_drafted(known)[:n_wanted]]
 
 
@@ -86,9 +95,9 @@ def grow_slots(step: StepTrace, change: Change, settings: dict[str, Any]) -> lis
     """
     k, n_candidates = settings.get("k"), settings.get("candidates")
     if change.depth is not None and change.depth > (k or 0):
-        raise NotRecordedError(f"{k} slots spoke; what a further one would say is not in the record.")
+        raise NotRecordedError(say("{n} slots spoke; what a further one would say is not in the record.", n=k))
     if change.top_k is not None and change.top_k > (n_candidates or 0):
-        raise NotRecordedError(f"A slot had {n_candidates} candidates; more are not in the record.")
+        raise NotRecordedError(say("A slot had {n} candidates; more are not in the record.", n=n_candidates))
     drafted = list_drafted(step)
     choices, threshold = read_choices(drafted), change.threshold or 0.0
     allowed = [slot[: change.top_k] for slot in choices[: change.depth]]
@@ -97,7 +106,7 @@ def grow_slots(step: StepTrace, change: Change, settings: dict[str, Any]) -> lis
     paths = itertools.islice(_best_paths(drafted, allowed, threshold), n_wanted)
     tree = list(itertools.takewhile(lambda token: token.node is not None or token.score > lost_below, paths))
     if len(tree) < n_wanted and threshold <= _most_probable_unlisted(choices, lost_below, k or 0):
-        raise NotRecordedError(f"Only the best {len(tree)} nodes of such a tree can be told from the record.")
+        raise NotRecordedError(say("Only the best {n} nodes of such a tree can be told from the record.", n=len(tree)))
     return tree
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from specviz.analysis.drafted import Drafted, list_drafted
 from specviz.analysis.regrow import Change, NotRecordedError, grow_slots, prune_tree
+from specviz.sentence import say
 from specviz.trace import StepTrace, TokenTrace
 
 SLOT_RULES = ("lookahead_diagonal", "lookahead_causal")
@@ -47,13 +48,13 @@ def change_step(
     target's choices along a path that the changed tree may follow further. None: not at hand.
     """
     if step.index == 0 or len(step.nodes) == 1:
-        return Outcome(unknown="Nothing was drafted in this step.")
+        return Outcome(unknown=say("Nothing was drafted in this step."))
     try:
         if takes_unverified(step):
             return _take_again(step, change, settings)
         tree = grow_slots(step, change, settings) if has_slots(step) else prune_tree(step, change, settings)
     except NotRecordedError as error:
-        return Outcome(unknown=str(error))
+        return Outcome(unknown=error.sentence)
     return _walk(tree, step.committed, following)
 
 
@@ -81,7 +82,12 @@ def _take_again(step: StepTrace, change: Change, settings: dict[str, Any]) -> Ou
     slots = [token for token in list_drafted(step) if token.depth > 0]
     lowest, was = change.threshold or 0.0, settings.get("threshold") or 0.0
     if lowest < was and len(slots) < (settings.get("k") or 0):
-        return Outcome(unknown=f"The record ends at the first slot below {was:g}: how probable it was is not in it.")
+        return Outcome(
+            unknown=say(
+                "The record ends at the first slot below {threshold}: how probable it was is not in it.",
+                threshold=f"{was:g}",
+            )
+        )
     taken = tuple(itertools.takewhile(lambda token: token.prob >= lowest, slots))
     own = next(token for token in step.committed if token.source != "unverified")
     cut = {node.idx for node in step.nodes if node.status == "cut"}  # behind the end of the answer, taken or not
@@ -96,12 +102,12 @@ def _walk(tree: list[Drafted], committed: Sequence[TokenTrace], following: Seque
         child = next((child for child in matching if child.parent == here.place), None)
         if child is None and any(child.parent is None for child in matching):
             return Outcome(
-                tuple(tree), tuple(accepted), unknown="The parent of a draft with this token is not recorded."
+                tuple(tree), tuple(accepted), unknown=say("The parent of a draft with this token is not recorded.")
             )
         if child is None:
             return Outcome(tuple(tree), tuple(accepted), token)
         accepted.append(child)
         here = child
     ended = following is not None  # then the answer itself ends here
-    unknown = "" if ended else "All recorded tokens of the step would be drafted; what follows is not at hand."
+    unknown = "" if ended else say("All recorded tokens of the step would be drafted; what follows is not at hand.")
     return Outcome(tuple(tree), tuple(accepted), unknown=unknown)

@@ -19,13 +19,20 @@ from specviz.figures.palette import (
     ThemeName,
 )
 from specviz.figures.runs import make_pattern
+from specviz.sentence import say
 from specviz.trace import MissReason
 
 REASON_LABELS: dict[MissReason, str] = {
-    "out_of_draft_vocab": "outside the draft vocabulary",
-    "below_top_k": "below the top k",
-    "pruned": "pruned",
-    "depth_limit": "too deep",
+    "out_of_draft_vocab": say("outside the draft vocabulary"),
+    "below_top_k": say("below the top k"),
+    "pruned": say("pruned"),
+    "depth_limit": say("too deep"),
+}
+KIND_LABELS: dict[TokenKind, str] = {
+    "word": say("word"),
+    "number": say("number"),
+    "code": say("code"),
+    "white space": say("white space"),
 }
 _KIND_LOOKS: dict[TokenKind, tuple[str, str]] = {
     "word": (ACCEPTED_COLOUR, ""),
@@ -42,13 +49,13 @@ def kinds_figure(counts: Mapping[TokenKind, KindCount], *, theme: ThemeName | No
     rates = [counts[kind].rate for kind in TOKEN_KINDS]
     trace = {
         "type": "bar",
-        "x": list(TOKEN_KINDS),
+        "x": [KIND_LABELS[kind] for kind in TOKEN_KINDS],
         "y": [None if rate is None else round(rate, 4) for rate in rates],
-        "text": [f"{counts[kind].n_accepted} of {counts[kind].n_judged}" for kind in TOKEN_KINDS],
+        "text": [say("{n} of {all}", n=counts[kind].n_accepted, all=counts[kind].n_judged) for kind in TOKEN_KINDS],
         "textposition": "outside",
         "textangle": 0,
         "cliponaxis": False,
-        "hovertemplate": "%{x}: accepted %{text}, %{y:.0%}<extra></extra>",
+        "hovertemplate": say("%{x}: accepted %{text}, %{y:.0%}<extra></extra>"),
         "marker": {"color": [_KIND_LOOKS[kind][0] for kind in TOKEN_KINDS]},
         "showlegend": False,
     }
@@ -63,11 +70,11 @@ def misses_figure(counts: MissCounts, *, theme: ThemeName | None = "light") -> P
         {
             "type": "bar",
             "orientation": "h",
-            "name": kind,
+            "name": KIND_LABELS[kind],
             "y": labels,
             "x": [counts.by_kind[kind][reason] for reason in MISS_REASONS],
             "marker": {"color": colour, "pattern": make_pattern(pattern)},
-            "hovertemplate": "%{y}: %{x} × %{data.name}<extra></extra>",
+            "hovertemplate": say("%{y}: %{x} × %{data.name}<extra></extra>"),
         }
         for kind, (colour, pattern) in _KIND_LOOKS.items()
         if kind in counts.by_kind
@@ -90,7 +97,7 @@ def divergence_figure(
             "customdata": [[point.n_nodes, round(point.agree, 3), round(point.outside, 4)] for point in points],
             "line": {"color": colour, "width": 3, "dash": dash},
             "marker": {"color": colour, "size": 9, "symbol": symbol},
-            "hovertemplate": (
+            "hovertemplate": say(
                 "%{data.name}, depth %{x}: %{y:.2f} nats over %{customdata[0]} nodes<br>same favourite at "
                 "%{customdata[1]:.0%}; %{customdata[2]:.1%} of the target outside the draft vocabulary<extra></extra>"
             ),
@@ -107,18 +114,20 @@ def hindsight_figure(found: Hindsight, *, theme: ThemeName | None = "light") -> 
     labels = [name_place(count.place) for count in counts]
     best = set(found.best)
     bars = [
-        _pay_bar("sent, not accepted", labels, [count.n_sent - count.n_accepted for count in counts], SKY_COLOUR, "/"),
-        _pay_bar("accepted", labels, [count.n_accepted for count in counts], ACCEPTED_COLOUR, ""),
+        _pay_bar(
+            say("sent, not accepted"), labels, [count.n_sent - count.n_accepted for count in counts], SKY_COLOUR, "/"
+        ),
+        _pay_bar(say("accepted"), labels, [count.n_accepted for count in counts], ACCEPTED_COLOUR, ""),
     ]
     marks = [label for label, count in zip(labels, counts, strict=True) if count.place in best]
     star = {
         "type": "scatter",
         "mode": "markers",
-        "name": "in the best tree",
+        "name": say("in the best tree"),
         "x": marks,
         "y": [count.n_sent for count in counts if count.place in best],
         "marker": {"symbol": "star", "size": 11, "color": BONUS_COLOUR},
-        "hovertemplate": "%{x}: in the best fixed tree of this run<extra></extra>",
+        "hovertemplate": say("%{x}: in the best fixed tree of this run<extra></extra>"),
     }
     bare: PlotlyDict = {"data": [*bars, star], "layout": {}}
     return bare if theme is None else join_frame(bare, hindsight_frame(theme))
@@ -126,7 +135,7 @@ def hindsight_figure(found: Hindsight, *, theme: ThemeName | None = "light") -> 
 
 def name_place(place: Place) -> str:
     """Name a place of the tree by the ranks that lead to it: `1.2` is the second child of the favourite."""
-    return ".".join(str(rank + 1) for rank in place) or "root"
+    return ".".join(str(rank + 1) for rank in place) or say("root")
 
 
 def kinds_frame(theme: ThemeName) -> PlotlyDict:
@@ -134,8 +143,8 @@ def kinds_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
-        xaxis=make_axis("kind of the target's token", showgrid=False),
-        yaxis=make_axis("accepted", range=[0, 1], tickformat=".0%"),
+        xaxis=make_axis(say("kind of the target's token"), showgrid=False),
+        yaxis=make_axis(say("share accepted"), range=[0, 1], tickformat=".0%"),
     )
 
 
@@ -146,7 +155,7 @@ def misses_frame(theme: ThemeName) -> PlotlyDict:
         showlegend=True,
         barmode="stack",
         bargap=0.25,
-        xaxis=make_axis("passes", rangemode="tozero"),
+        xaxis=make_axis(say("passes"), rangemode="tozero"),
         yaxis=make_axis("", autorange="reversed", showgrid=False),
     )
 
@@ -157,8 +166,8 @@ def divergence_frame(theme: ThemeName) -> PlotlyDict:
         theme,
         showlegend=True,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
-        xaxis=make_axis("depth in the tree (0 is behind the root)", dtick=1, rangemode="nonnegative"),
-        yaxis=make_axis("KL(target ‖ draft), nats", rangemode="tozero"),
+        xaxis=make_axis(say("depth in the tree (0 is behind the root)"), dtick=1, rangemode="nonnegative"),
+        yaxis=make_axis(say("KL(target ‖ draft), nats"), rangemode="tozero"),
     )
 
 
@@ -169,8 +178,8 @@ def hindsight_frame(theme: ThemeName) -> PlotlyDict:
         barmode="stack",
         bargap=0.15,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
-        xaxis=make_axis("place in the tree: rank at each level", type="category", showgrid=False, tickangle=-60),
-        yaxis=make_axis("passes", rangemode="tozero"),
+        xaxis=make_axis(say("place in the tree: rank at each level"), type="category", showgrid=False, tickangle=-60),
+        yaxis=make_axis(say("passes"), rangemode="tozero"),
     )
 
 
@@ -181,5 +190,5 @@ def _pay_bar(name: str, x: list[str], y: list[int], colour: str, pattern: str) -
         "x": x,
         "y": y,
         "marker": {"color": colour, "pattern": make_pattern(pattern)},
-        "hovertemplate": "%{x}: %{y} × %{data.name}<extra></extra>",
+        "hovertemplate": say("%{x}: %{y} × %{data.name}<extra></extra>"),
     }

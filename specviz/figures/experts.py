@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from specviz.figures.frame import PlotlyDict, join_frame, make_axis, make_frame, make_legend_entry
 from specviz.figures.palette import ACCEPTED_COLOUR, GREY_COLOUR, SKY_COLOUR, UNVERIFIED_COLOUR, ThemeName
+from specviz.sentence import say
 from specviz.trace import RoutingTrace, RunTrace, StepTrace
 
 TARGET_PREFIX = "target."
@@ -55,9 +56,12 @@ def routing_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of a step's routing."""
     return make_frame(
         theme,
-        [make_legend_entry("used, with its weight", ACCEPTED_COLOUR), make_legend_entry("not used", GREY_COLOUR)],
-        xaxis=make_axis("expert", showgrid=False),
-        xaxis2=make_axis("expert", showgrid=False, anchor="y2"),
+        [
+            make_legend_entry(say("used, with its weight"), ACCEPTED_COLOUR),
+            make_legend_entry(say("not used"), GREY_COLOUR),
+        ],
+        xaxis=make_axis(say("expert"), showgrid=False),
+        xaxis2=make_axis(say("expert"), showgrid=False, anchor="y2"),
         coloraxis=_make_colour_axis(),
         bargap=0.25,
     )
@@ -67,9 +71,9 @@ def routing_history_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of a routing history."""
     return make_frame(
         theme,
-        [make_legend_entry("used in this step", UNVERIFIED_COLOUR, "circle")],
-        xaxis=make_axis("step", showgrid=False),
-        yaxis=make_axis("expert", showgrid=False),
+        [make_legend_entry(say("used in this step"), UNVERIFIED_COLOUR, "circle")],
+        xaxis=make_axis(say("step"), showgrid=False),
+        yaxis=make_axis(say("expert"), showgrid=False),
         coloraxis=_make_colour_axis(),
     )
 
@@ -107,7 +111,7 @@ def _draw_site(routing: RoutingTrace, place: int) -> PlotlyDict:
         "cliponaxis": False,
         "marker": {"color": [ACCEPTED_COLOUR if expert in weights else GREY_COLOUR for expert in experts]},
         "hovertext": [_tell_expert(expert, weights) for expert in experts],
-        "hovertemplate": "expert %{x}: probability %{y:.3f}<br>%{hovertext}<extra></extra>",
+        "hovertemplate": say("expert %{x}: probability %{y:.3f}<br>%{hovertext}<extra></extra>"),
         "xaxis": f"x{_suffix(place)}",
         "yaxis": f"y{_suffix(place)}",
         "showlegend": False,
@@ -115,7 +119,7 @@ def _draw_site(routing: RoutingTrace, place: int) -> PlotlyDict:
 
 
 def _tell_expert(expert: int, weights: dict[int, float]) -> str:
-    return f"used with weight {weights[expert]:.3f}" if expert in weights else "not used"
+    return say("used with weight {weight}", weight=f"{weights[expert]:.3f}") if expert in weights else say("not used")
 
 
 def _make_site_axis(routing: RoutingTrace, place: int) -> PlotlyDict:
@@ -137,10 +141,10 @@ def _draw_layers(routings: list[RoutingTrace]) -> PlotlyDict:
         "y": layers,
         "z": [[round(prob, 4) for prob in routing.probabilities] for routing in routings],
         "customdata": layers,
-        "hovertemplate": "layer %{y}, expert %{x}: probability %{z:.3f}<extra></extra>",
+        "hovertemplate": say("layer %{y}, expert %{x}: probability %{z:.3f}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
-    axis = make_axis("layer", showgrid=False)
+    axis = make_axis(say("layer"), showgrid=False)
     return {"data": [trace, _draw_used(used)], "layout": {"yaxis": axis, "meta": {"legend": []}}}
 
 
@@ -151,7 +155,7 @@ def _draw_history(indices: list[int], columns: list[list[float]], n_experts: int
         "x": indices,
         "y": list(range(n_experts)),
         "z": [[column[expert] for column in columns] for expert in range(n_experts)],
-        "hovertemplate": "step %{x}, expert %{y}: mean probability %{z:.3f}<extra></extra>",
+        "hovertemplate": say("step %{x}, expert %{y}: mean probability %{z:.3f}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
 

@@ -7,12 +7,17 @@ through two functions: `show_piece` makes it short and visible (plain text, for 
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
+
+from specviz.sentence import change_text, say
 
 _VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "⟨CR⟩"}
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", '"': "&quot;"}
+_UNSPACED = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+_UNITS = re.compile("(?:[\u2e80-\uffff]|[^\\s\u2e80-\uffff]+|\\s+)[，。；：？！、）”]*")
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"
 
 
@@ -39,16 +44,30 @@ def label_piece(piece: str, limit: int = 12, *, token_id: int | None = None, raw
 
 def wrap_html(sentence: str, width: int = 46) -> str:
     """Escape a sentence and break it into lines for a plotly hover box."""
-    return "<br>".join(escape_html(line) for line in textwrap.wrap(sentence, width))
+    return change_text(sentence, lambda text: "<br>".join(escape_html(line) for line in _break_lines(text, width)))
 
 
 def format_prob(prob: float | None) -> str:
     """Return a probability in two significant digits; "unknown" where there is none."""
     if prob is None:
-        return "unknown"
+        return say("unknown")
     if 0 < prob < 0.0001:
-        return "below 0.0001"
+        return say("below 0.0001")
     return f"{prob:.2g}" if prob < 0.1 else f"{prob:.2f}"
+
+
+def _break_lines(text: str, width: int) -> list[str]:
+    """Break a text between words, and between wide characters, which have no spaces; none begins with a full stop."""
+    if not _UNSPACED.search(text):
+        return textwrap.wrap(text, width)
+    lines, used = [""], 0
+    for unit in _UNITS.findall(text):
+        columns = sum(_width(character, character) for character in unit)
+        if used and used + columns > width:
+            lines, used = [*lines, ""], 0
+        lines[-1] += unit if lines[-1] else unit.lstrip()
+        used += columns
+    return [line.rstrip() for line in lines]
 
 
 def _name_empty_piece(token_id: int | None, raw_bytes: str | None) -> str:

@@ -31,11 +31,12 @@ from specviz.figures.frame import (
 from specviz.figures.mask_view import MaskView, label_columns, label_rows, view_mask
 from specviz.figures.palette import GREY_COLOUR, SELECTION_COLOUR, ThemeName
 from specviz.figures.reasons import CODES, FIRST_HIDDEN, REASONS, mask_reasons
+from specviz.sentence import say, say_count
 from specviz.trace import MaskTrace, StepTrace
 
 N_BINS = 10  # of the colour axis; ten, so that their edges are short decimals
-HOVER = "<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{text}<extra></extra>"
-EARLIER_HOVER = "<b>%{y}</b> asks<br>%{text}<extra></extra>"
+HOVER = say("<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{text}<extra></extra>")
+EARLIER_HOVER = say("<b>%{y}</b> asks<br>%{text}<extra></extra>")
 
 
 def mask_figure(
@@ -70,8 +71,8 @@ def mask_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         [make_legend_entry(reason.label, reason.colour) for reason in REASONS[:FIRST_HIDDEN]],
-        xaxis=make_category_axis("columns answer (keys)", tickangle=-90),
-        yaxis=make_category_axis("rows ask (queries)", autorange="reversed"),
+        xaxis=make_category_axis(say("columns answer (keys)"), tickangle=-90),
+        yaxis=make_category_axis(say("rows ask (queries)"), autorange="reversed"),
         coloraxis=make_colour_axis(),
     )
 
@@ -112,10 +113,10 @@ def _draw_earlier(view: MaskView, rows: list[str]) -> PlotlyDict:
     return {
         "type": "heatmap",
         "name": "earlier",
-        "x": [f"{view.n_earlier} earlier"] if counts else [],
+        "x": [say("{n} earlier", n=view.n_earlier)] if counts else [],
         "y": rows if counts else [],
         "z": [[CODES["context"] if count else CODES["hidden_window"]] for count in counts],
-        "text": [[f"sees {count} of the {view.n_earlier} earlier columns"] for count in counts],
+        "text": [[say("sees {n} of the {all} earlier columns", n=count, all=view.n_earlier)] for count in counts],
         "hovertemplate": EARLIER_HOVER,
         "coloraxis": "coloraxis",
         "opacity": 0.6,
@@ -157,7 +158,8 @@ def _note_earlier_rows(view: MaskView) -> list[PlotlyDict]:
     if not view.n_earlier_rows:
         return []
     place = {"xref": "paper", "yref": "paper", "x": 0.98, "y": 0.96, "xanchor": "right", "yanchor": "top"}
-    return [place | {"text": f"{view.n_earlier_rows} earlier rows<br>not drawn", "align": "right", "showarrow": False}]
+    text = say_count(view.n_earlier_rows, "{n} earlier row<br>not drawn", "{n} earlier rows<br>not drawn")
+    return [place | {"text": text, "align": "right", "showarrow": False}]
 
 
 def _draw_borders(view: MaskView) -> list[PlotlyDict]:

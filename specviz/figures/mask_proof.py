@@ -6,8 +6,9 @@ from specviz.analysis.mask_proof import MaskProof, ProofCell
 from specviz.figures.frame import CLEAR, PlotlyDict, join_frame, make_category_axis, make_frame
 from specviz.figures.labels import label_piece
 from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, ThemeName
+from specviz.sentence import say
 
-ROWS = ("recorded mask", "mask by its rule", "attention, largest", "attention, mean")
+ROWS = (say("recorded mask"), say("mask by its rule"), say("attention, largest"), say("attention, mean"))
 LEAK = 3.0  # on the colour axis, apart from the weights, which end at 1
 
 
@@ -22,7 +23,7 @@ def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") ->
         "y": list(ROWS),
         "z": [list(line) for line in lines],
         "text": [[_tell(cell, line) for cell in proof.cells] for line in range(len(ROWS))],
-        "hovertemplate": "<b>%{x}</b><br>%{y}: %{text}<extra></extra>",
+        "hovertemplate": say("<b>%{x}</b><br>%{y}: %{text}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
     bare: PlotlyDict = {"data": [trace], "layout": {}}
@@ -34,7 +35,7 @@ def mask_proof_frame(theme: ThemeName) -> PlotlyDict:
     weights = [[0, CLEAR], [1e-6, "rgba(0,114,178,0.15)"], [1 / LEAK, ACCEPTED_COLOUR], [0.5, ACCEPTED_COLOUR]]
     return make_frame(
         theme,
-        xaxis=make_category_axis("columns (keys)", tickangle=-90),
+        xaxis=make_category_axis(say("columns (keys)"), tickangle=-90),
         yaxis=make_category_axis("", autorange="reversed"),
         coloraxis={
             "colorscale": [*weights, [0.5, REJECTED_COLOUR], [1, REJECTED_COLOUR]],
@@ -57,8 +58,8 @@ def _as_number(visible: bool | None) -> float | None:
 def _tell(cell: ProofCell, line: int) -> str:
     value = (cell.recorded, cell.ruled, cell.largest, cell.mean)[line]
     if value is None:
-        return "not recorded"
-    leak = " (a leak: this column is masked)" if cell.leaks and value else ""
+        return say("not recorded")
+    leak = say(" (a leak: this column is masked)") if cell.leaks and value else ""
     if isinstance(value, bool):
-        return ("visible" if value else "masked") + leak
-    return ("exactly 0" if value == 0 else f"{value:.2g}") + leak
+        return (say("visible") if value else say("masked")) + leak
+    return (say("exactly 0") if value == 0 else f"{value:.2g}") + leak

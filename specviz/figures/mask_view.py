@@ -14,6 +14,7 @@ from specviz.figures import cells
 from specviz.figures.cells import Axis, Codes, Flags, Indices
 from specviz.figures.labels import label_piece
 from specviz.figures.reasons import FIRST_HIDDEN
+from specviz.sentence import say
 from specviz.trace import MaskTrace, NodeTrace, StepTrace
 
 
@@ -105,11 +106,11 @@ def _label_entry(
 ) -> str:
     """Name one row or column; the number after the piece keeps equal pieces apart on a category axis."""
     if kind == cells.SOFT_PROMPT:
-        return f"soft {slot}"
+        return say("soft {slot}", slot=slot)
     if kind == cells.CONTEMPLATE:
-        return f"con #{node}" if slot == 1 else f"con {slot} #{node}"
+        return say("con #{node}", node=node) if slot == 1 else say("con {slot} #{node}", slot=slot, node=node)
     if kind == cells.LOOKAHEAD:
-        return f"slot {slot} #{node}"
+        return say("slot {slot} #{node}", slot=slot, node=node)
     if kind == cells.CANDIDATE:
         return f"{_label_node(node, position, nodes, pieces)} #{node}"
     return f"{_label_position(position, pieces)} ·{position}"

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from specviz.sentence import say
+
 ThemeName = Literal["light", "dark"]
 StatusName = Literal[
     "accepted", "rejected", "correction", "bonus", "unreached", "cut", "unverified", "root", "prompt", "plain"
@@ -49,18 +51,18 @@ class Theme:
 
 
 STATUSES: dict[StatusName, Status] = {
-    "accepted": Status(ACCEPTED_COLOUR, "✓", "text-decoration: underline solid", "circle", "accepted"),
+    "accepted": Status(ACCEPTED_COLOUR, "✓", "text-decoration: underline solid", "circle", say("accepted")),
     "rejected": Status(
-        REJECTED_COLOUR, "✗", "text-decoration: line-through; border: 1px dotted currentColor", "x", "rejected"
+        REJECTED_COLOUR, "✗", "text-decoration: line-through; border: 1px dotted currentColor", "x", say("rejected")
     ),
-    "correction": Status(CORRECTION_COLOUR, "↺", "text-decoration: underline double", "diamond", "correction"),
-    "bonus": Status(BONUS_COLOUR, "★", "text-decoration: underline solid 3px", "star", "bonus"),
-    "unreached": Status(GREY_COLOUR, "·", "text-decoration: underline dashed", "circle-open", "unreached"),
-    "cut": Status(GREY_COLOUR, "✂", "text-decoration: underline dashed", "square-open", "cut"),
-    "unverified": Status(UNVERIFIED_COLOUR, "?", "text-decoration: underline wavy", "hexagon", "unverified"),
-    "root": Status(TEXT_COLOUR, "▸", _NO_LINE, "square", "root"),
-    "prompt": Status(TEXT_COLOUR, "", _NO_LINE, "square", "prompt"),
-    "plain": Status(TEXT_COLOUR, "", _NO_LINE, "square", "plain"),
+    "correction": Status(CORRECTION_COLOUR, "↺", "text-decoration: underline double", "diamond", say("correction")),
+    "bonus": Status(BONUS_COLOUR, "★", "text-decoration: underline solid 3px", "star", say("bonus")),
+    "unreached": Status(GREY_COLOUR, "·", "text-decoration: underline dashed", "circle-open", say("unreached")),
+    "cut": Status(GREY_COLOUR, "✂", "text-decoration: underline dashed", "square-open", say("cut")),
+    "unverified": Status(UNVERIFIED_COLOUR, "?", "text-decoration: underline wavy", "hexagon", say("unverified")),
+    "root": Status(TEXT_COLOUR, "▸", _NO_LINE, "square", say("root")),
+    "prompt": Status(TEXT_COLOUR, "", _NO_LINE, "square", say("prompt")),
+    "plain": Status(TEXT_COLOUR, "", _NO_LINE, "square", say("plain")),
 }
 
 STATUS_OF_SOURCE: dict[str, StatusName] = {

@@ -20,6 +20,7 @@ from specviz.figures.palette import (
     SKY_COLOUR,
     UNVERIFIED_COLOUR,
 )
+from specviz.sentence import say
 
 
 @dataclass(frozen=True)
@@ -33,49 +34,54 @@ class Reason:
 
 
 REASONS: tuple[Reason, ...] = (
-    Reason("context", "Committed text before this row: every row may read it.", "context", SKY_COLOUR),
+    Reason("context", say("Committed text before this row: every row may read it."), say("context"), SKY_COLOUR),
     Reason(
-        "ancestor", "It lies on this row's own path, so it is part of this row's past.", "ancestor", ACCEPTED_COLOUR
+        "ancestor",
+        say("It lies on this row's own path, so it is part of this row's past."),
+        say("ancestor"),
+        ACCEPTED_COLOUR,
     ),
-    Reason("self", "Every row sees itself.", "self", GREY_COLOUR),
+    Reason("self", say("Every row sees itself."), say("self"), GREY_COLOUR),
     Reason(
         "own_node",
-        "The added row hangs behind this path: it may read its own node and the node's ancestors.",
-        "own node's path",
+        say("The added row hangs behind this path: it may read its own node and the node's ancestors."),
+        say("own node's path"),
         BONUS_COLOUR,
     ),
     Reason(
         "earlier_slot",
-        "An earlier slot of the same group: with causal slots a slot may read those before it.",
-        "earlier slot",
+        say("An earlier slot of the same group: with causal slots a slot may read those before it."),
+        say("earlier slot"),
         UNVERIFIED_COLOUR,
     ),
     Reason(
         "soft_prompt",
-        "Soft prompt: a learned column that contemplate rows alone may read.",
-        "soft prompt",
+        say("Soft prompt: a learned column that contemplate rows alone may read."),
+        say("soft prompt"),
         CORRECTION_COLOUR,
     ),
-    Reason("visible", "Visible; the trace has no rule that says why.", "visible", ACCEPTED_COLOUR),
+    Reason("visible", say("Visible; the trace has no rule that says why."), say("visible"), ACCEPTED_COLOUR),
     Reason(
         "against_rule",
-        "Recorded as visible, although the rule of this mask hides it: a leak.",
-        "against the rule",
+        say("Recorded as visible, although the rule of this mask hides it: a leak."),
+        say("against the rule"),
         REJECTED_COLOUR,
     ),
-    Reason("hidden_future", "It comes after this row: reading it would be looking ahead."),
-    Reason("hidden_branch", "Another branch of the tree: it is not on this row's path."),
+    Reason("hidden_future", say("It comes after this row: reading it would be looking ahead.")),
+    Reason("hidden_branch", say("Another branch of the tree: it is not on this row's path.")),
     Reason(
         "hidden_added",
-        "An added row (slot or contemplate token): real rows never see one, so their output stays the target's own.",
+        say(
+            "An added row (slot or contemplate token): real rows never see one, so their output stays the target's own."
+        ),
     ),
-    Reason("hidden_other_group", "It hangs behind another node: groups do not see each other."),
-    Reason("hidden_later_slot", "A later slot of the same group: slots do not look ahead."),
-    Reason("hidden_diagonal", "Diagonal slots, the seed's setting: slots of a group do not see each other."),
-    Reason("hidden_soft_prompt", "Soft prompt: only contemplate rows may read it, and this row is not one."),
-    Reason("hidden_window", "Further back than the target's sliding window reaches."),
-    Reason("hidden", "Masked; the trace has no rule that says why."),
-    Reason("hidden_against_rule", "Recorded as masked, although the rule of this mask shows it."),
+    Reason("hidden_other_group", say("It hangs behind another node: groups do not see each other.")),
+    Reason("hidden_later_slot", say("A later slot of the same group: slots do not look ahead.")),
+    Reason("hidden_diagonal", say("Diagonal slots, the seed's setting: slots of a group do not see each other.")),
+    Reason("hidden_soft_prompt", say("Soft prompt: only contemplate rows may read it, and this row is not one.")),
+    Reason("hidden_window", say("Further back than the target's sliding window reaches.")),
+    Reason("hidden", say("Masked; the trace has no rule that says why.")),
+    Reason("hidden_against_rule", say("Recorded as masked, although the rule of this mask shows it.")),
 )
 
 CODES: dict[str, int] = {reason.name: code for code, reason in enumerate(REASONS)}
@@ -88,10 +94,11 @@ def reason_sentences() -> dict[int, str]:
 
 
 def mask_reasons() -> list[dict[str, Any]]:
-    """Return, by code, `{name, visible, sentence, html}` as plain values for the page; `html` is for plotly's hover."""
+    """Return, by code, `{name, label, visible, sentence, html}` for the page; `html` is for plotly's hover."""
     return [
         {
             "name": reason.name,
+            "label": reason.label,
             "visible": code < FIRST_HIDDEN,
             "sentence": reason.sentence,
             "html": wrap_html(reason.sentence),

@@ -14,6 +14,7 @@ from specviz.figures.palette import (
     ThemeName,
 )
 from specviz.metrics import JUDGED, acceptance_by_depth
+from specviz.sentence import say
 from specviz.trace import RunTrace, StepTrace
 
 # the parts of a step and of its time: name, colour, pattern of the bar as the second cue
@@ -31,6 +32,17 @@ TIME_PARTS = (
     ("record", GREY_COLOUR, "x"),
 )
 
+TOKEN_LABELS = {
+    "draft": say("accepted drafts"),
+    "unverified": say("unverified"),
+    "correction": say("correction"),
+    "bonus": say("bonus"),
+    "target": say("the target's own"),
+}
+TOKEN_HOVER = say("step %{x}: %{y} %{data.name}<extra></extra>")
+TIME_HOVER = say("step %{x}: %{data.name} %{y:.1f} ms<extra></extra>")
+TIME_LABELS = {"draft": say("draft"), "verify": say("verify"), "commit": say("commit"), "record": say("record")}
+
 
 def acceptance_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> PlotlyDict:
     """Draw acceptance by depth: steps with an accepted node there over steps with a judged one."""
@@ -41,8 +53,10 @@ def acceptance_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> Pl
         "x": [int(depth) for depth in rates],
         "y": [round(rate, 4) for rate in rates.values()],
         "text": [f"{rate:.2f}" for rate in rates.values()],
-        "hovertext": [f"of {_count_judged(passes, int(depth))} steps with a judged node there" for depth in rates],
-        "hovertemplate": "depth %{x}: accepted in %{y:.1%}<br>%{hovertext}<extra></extra>",
+        "hovertext": [
+            say("of {n} steps with a judged node there", n=_count_judged(passes, int(depth))) for depth in rates
+        ],
+        "hovertemplate": say("depth %{x}: accepted in %{y:.1%}<br>%{hovertext}<extra></extra>"),
         "marker": {"color": ACCEPTED_COLOUR},
         "cliponaxis": False,
         "textposition": "outside",
@@ -58,14 +72,16 @@ def tokens_per_pass_figure(run: RunTrace, *, theme: ThemeName | None = "light") 
     passes = [step for step in run.steps if step.index > 0]
     indices = [step.index for step in passes]
     bars = [
-        _stack(name, colour, pattern, indices, [_count_source(step, name) for step in passes], "%{y} %{data.name}")
+        _stack(
+            TOKEN_LABELS[name], colour, pattern, indices, [_count_source(step, name) for step in passes], TOKEN_HOVER
+        )
         for name, colour, pattern in TOKEN_PARTS
         if any(_count_source(step, name) for step in passes)
     ]
     most = max((len(step.committed) for step in passes), default=1)
     bare: PlotlyDict = {
         "data": [*bars, _draw_running_mean(passes)],
-        "layout": {"yaxis": make_axis("tokens committed", rangemode="tozero", dtick=max(1, -(-most // 6)))},
+        "layout": {"yaxis": make_axis(say("tokens committed"), rangemode="tozero", dtick=max(1, -(-most // 6)))},
     }
     return bare if theme is None else join_frame(bare, tokens_per_pass_frame(theme))
 
@@ -75,12 +91,12 @@ def times_figure(run: RunTrace, *, theme: ThemeName | None = "light") -> PlotlyD
     indices = [step.index for step in run.steps]
     bars = [
         _stack(
-            name,
+            TIME_LABELS[name],
             colour,
             pattern,
             indices,
             [round(getattr(step.times_ms, name), 3) for step in run.steps],
-            "%{data.name} %{y:.1f} ms",
+            TIME_HOVER,
         )
         for name, colour, pattern in TIME_PARTS
     ]
@@ -93,8 +109,8 @@ def acceptance_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         margin={"l": 8, "r": 8, "t": 24, "b": 8},
-        xaxis=make_axis("depth", dtick=1, showgrid=False),
-        yaxis=make_axis("accepted", range=[0, 1], tickformat=".0%"),
+        xaxis=make_axis(say("depth"), dtick=1, showgrid=False),
+        yaxis=make_axis(say("share accepted"), range=[0, 1], tickformat=".0%"),
     )
 
 
@@ -104,7 +120,7 @@ def tokens_per_pass_frame(theme: ThemeName) -> PlotlyDict:
         theme,
         barmode="stack",
         bargap=0.1,
-        xaxis=make_axis("step", showgrid=False),
+        xaxis=make_axis(say("step"), showgrid=False),
     )
 
 
@@ -114,8 +130,8 @@ def times_frame(theme: ThemeName) -> PlotlyDict:
         theme,
         barmode="stack",
         bargap=0.1,
-        xaxis=make_axis("step (0 is the prefill)", showgrid=False),
-        yaxis=make_axis("milliseconds", rangemode="tozero"),
+        xaxis=make_axis(say("step (0 is the prefill)"), showgrid=False),
+        yaxis=make_axis(say("milliseconds"), rangemode="tozero"),
     )
 
 
@@ -127,7 +143,7 @@ def _stack(name: str, colour: str, pattern: str, x: list[int], y: list[float], h
         "y": y,
         "customdata": x,
         "marker": {"color": colour, "line": {"width": 0}, "pattern": make_pattern(pattern)},
-        "hovertemplate": f"step %{{x}}: {hover}<extra></extra>",
+        "hovertemplate": hover,
     }
 
 
@@ -142,11 +158,11 @@ def _draw_running_mean(passes: list[StepTrace]) -> PlotlyDict:
     return {
         "type": "scatter",
         "mode": "lines",
-        "name": "mean so far",
+        "name": say("mean so far"),
         "x": [step.index for step in passes],
         "y": means,
         "line": {"color": SELECTION_COLOUR, "width": 3, "dash": "dash"},
-        "hovertemplate": "mean up to step %{x}: %{y:.2f}<extra></extra>",
+        "hovertemplate": say("mean up to step %{x}: %{y:.2f}<extra></extra>"),
     }
 
 

@@ -14,21 +14,26 @@ from typing import Literal
 from specviz.figures.frame import CLEAR, PlotlyDict, join_frame, make_category_axis, make_frame, make_legend_entry
 from specviz.figures.labels import wrap_html
 from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, SKY_COLOUR, ThemeName
+from specviz.sentence import say
 from specviz.settings import SlotAttention
 from specviz.trace import MaskRule, expand_rule
 
 Printed = Literal["drawing", "formula"]
 Matrix = list[list[bool]]
 
-SEED_REASON = (
+SEED_REASON = say(
     "As printed, with rows as queries, the text would read the slots: its own output would change. The report's words "
     "say the opposite, so what runs is the transpose, with a causal triangle where the drawing has an identity."
 )
 _CELL_KINDS = (
-    ("visible", ACCEPTED_COLOUR, "Visible, as printed and as it runs."),
-    ("printed, does not run", REJECTED_COLOUR, "Printed as visible, but it does not run: {why}"),
-    ("runs, not printed", SKY_COLOUR, "Not printed, but it runs: {why}"),
-    ("masked", CLEAR, "Masked, as printed and as it runs."),
+    (say("visible"), ACCEPTED_COLOUR, say("Visible, as printed and as it runs.")),
+    (
+        say("printed, does not run"),
+        REJECTED_COLOUR,
+        say("Printed as visible, but it does not run: {why}"),
+    ),
+    (say("runs, not printed"), SKY_COLOUR, say("Not printed, but it runs: {why}")),
+    (say("masked"), CLEAR, say("Masked, as printed and as it runs.")),
 )
 
 
@@ -90,14 +95,14 @@ def seed_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         [make_legend_entry(name, colour) for name, colour, _ in _CELL_KINDS[:3]],
-        xaxis=make_category_axis("columns answer (keys)"),
-        yaxis=make_category_axis("rows ask (queries)", autorange="reversed"),
+        xaxis=make_category_axis(say("columns answer (keys)")),
+        yaxis=make_category_axis(say("rows ask (queries)"), autorange="reversed"),
         coloraxis={"colorscale": scale, "cmin": -0.5, "cmax": 3.5, "showscale": False},
     )
 
 
 def _draw(cells: list[list[int]], n: int, k: int, theme: ThemeName | None) -> PlotlyDict:
-    labels = [f"x{i}" for i in range(n)] + [f"slot {i}" for i in range(1, k + 1)]
+    labels = [f"x{i}" for i in range(n)] + [say("slot {slot}", slot=i) for i in range(1, k + 1)]
     present = {cell for line in cells for cell in line}
     trace = {
         "type": "heatmap",
@@ -108,7 +113,7 @@ def _draw(cells: list[list[int]], n: int, k: int, theme: ThemeName | None) -> Pl
         "hovertext": [
             [_tell(cell, row < n, column < n) for column, cell in enumerate(line)] for row, line in enumerate(cells)
         ],
-        "hovertemplate": "<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{hovertext}<extra></extra>",
+        "hovertemplate": say("<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{hovertext}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
     legend = [name for kind, (name, _, _) in enumerate(_CELL_KINDS) if kind in present]
@@ -126,12 +131,12 @@ def _pick_kind(printed: bool, runs: bool) -> int:
 
 def _tell(kind: int, row_is_text: bool, column_is_text: bool) -> str:
     if row_is_text and not column_is_text:
-        why = "text never reads a slot, so its output stays the target's own."
+        why = say("text never reads a slot, so its output stays the target's own.")
     elif column_is_text and not row_is_text:
-        why = "a slot reads the whole text."
+        why = say("a slot reads the whole text.")
     else:
-        why = "each token reads the text before it (a causal triangle)."
-    return wrap_html(_CELL_KINDS[kind][2].format(why=why))
+        why = say("each token reads the text before it (a causal triangle).")
+    return wrap_html(_CELL_KINDS[kind][2].fill(why=why))
 
 
 def _fill(size: int, see: Callable[[int, int], bool]) -> Matrix:

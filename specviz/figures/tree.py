@@ -34,6 +34,7 @@ from specviz.figures.palette import (
     ThemeName,
 )
 from specviz.figures.tree_layout import TreeLayout, lay_out_tree
+from specviz.sentence import join_parts, say
 from specviz.trace import NodeTrace, StepTrace, TokenTrace
 
 NODE_TRACE = 3
@@ -43,15 +44,15 @@ DEPTH_PIXELS = 64
 SHALLOW = 4
 SPARSE = 8
 BRIEF_SENTENCES: dict[StatusName, str] = {
-    "root": "The last committed token; the draft starts here.",
-    "accepted": "The target took the same token here.",
-    "rejected": "Its parent was reached; the target took another token.",
-    "unreached": "Its parent was not reached: never judged.",
-    "cut": "It matched, but the run ended before it.",
-    "unverified": "Taken without the target's word.",
-    "correction": "The target's own token: no drafted one matched.",
-    "bonus": "The target's next token: no draft was left to judge.",
-    "plain": "The target's own next token, without a draft.",
+    "root": say("The last committed token; the draft starts here."),
+    "accepted": say("The target took the same token here."),
+    "rejected": say("Its parent was reached; the target took another token."),
+    "unreached": say("Its parent was not reached: never judged."),
+    "cut": say("It matched, but the run ended before it."),
+    "unverified": say("Taken without the target's word."),
+    "correction": say("The target's own token: no drafted one matched."),
+    "bonus": say("The target's next token: no draft was left to judge."),
+    "plain": say("The target's own next token, without a draft."),
 }
 ALWAYS_IN_LEGEND: tuple[StatusName, ...] = ("accepted", "rejected", "correction", "bonus", "unreached")
 
@@ -86,7 +87,7 @@ def tree_frame(theme: ThemeName) -> PlotlyDict:
         [make_status_entry(name) for name in names],
         margin={"l": 32, "r": 64, "t": 8, "b": 8},
         font=make_font(theme) | {"shadow": f"0 0 3px {halo}, 0 0 3px {halo}"},  # labels cross edges
-        xaxis=make_axis("depth", dtick=1, ticks="outside", ticklen=10, tickcolor=CLEAR),
+        xaxis=make_axis(say("depth"), dtick=1, ticks="outside", ticklen=10, tickcolor=CLEAR),
         yaxis=make_axis("", autorange="reversed", **hidden),
     )
 
@@ -194,16 +195,22 @@ def _name_statuses(drawn: list[DrawnNode]) -> list[str]:
 
 
 def _describe(step: StepTrace, node: DrawnNode, *, brief: bool) -> str:
-    lines = [f"{STATUSES[node.status].glyph} {STATUSES[node.status].label}".strip()]
+    lines: list[str] = [f"{STATUSES[node.status].glyph} ".lstrip() + STATUSES[node.status].label]
     if isinstance(node.source, TokenTrace):
         sentence = BRIEF_SENTENCES[node.status] if brief else explain_token(node.source)
     else:
         sentence = BRIEF_SENTENCES[node.status] if brief else explain_verdict(step, node.source)
         lines += [] if node.status == "root" else [_list_numbers(node.source)]
-    return "<br>".join([*lines, wrap_html(sentence)])
+    return join_parts("<br>", [*lines, wrap_html(sentence)])
 
 
 def _list_numbers(node: NodeTrace) -> str:
-    rank = "unknown" if node.target_rank is None else str(node.target_rank + 1)
-    score = "" if node.score is None else f" · score {node.score:.2f}"
-    return f"draft {format_prob(node.draft_prob)} · target {format_prob(node.target_prob)} · rank {rank}{score}"
+    rank = say("unknown") if node.target_rank is None else str(node.target_rank + 1)
+    score = "" if node.score is None else say(" · score {score}", score=f"{node.score:.2f}")
+    return say(
+        "draft {draft} · target {target} · rank {rank}{score}",
+        draft=format_prob(node.draft_prob),
+        target=format_prob(node.target_prob),
+        rank=rank,
+        score=score,
+    )

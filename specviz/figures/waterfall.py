@@ -5,10 +5,11 @@ from __future__ import annotations
 from specviz.analysis.waterfall import Waterfall
 from specviz.figures.frame import PlotlyDict, join_frame, make_axis, make_frame
 from specviz.figures.palette import ThemeName
-from specviz.figures.runs import TIME_PARTS, make_pattern
+from specviz.figures.runs import TIME_LABELS, TIME_PARTS, make_pattern
+from specviz.sentence import say
 
 ROWS = ("draft", "verify", "commit", "record")
-_LABELS = {"record": "recording (ours)"}
+_LABELS = TIME_LABELS | {"record": say("recording (ours)")}
 
 
 def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> PlotlyDict:
@@ -19,13 +20,13 @@ def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> P
     trace = {
         "type": "bar",
         "orientation": "h",
-        "y": [_LABELS.get(row, row) for row in ROWS],
+        "y": [_LABELS[row] for row in ROWS],
         "base": [round(bars[row][0], 3) for row in ROWS],
         "x": [round(bars[row][1], 3) for row in ROWS],
         "text": [f"{bars[row][1]:.1f} ms" for row in ROWS],
         "textposition": "auto",
         "cliponaxis": False,
-        "hovertemplate": "%{y}: %{x:.2f} ms<extra></extra>",
+        "hovertemplate": say("%{y}: %{x:.2f} ms<extra></extra>"),
         "marker": {
             "color": [looks[row][0] for row in ROWS],
             "pattern": make_pattern("") | {"shape": [looks[row][1] for row in ROWS]},
@@ -33,7 +34,7 @@ def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> P
         "showlegend": False,
     }
     # room for the number behind the last bar
-    axis = make_axis("milliseconds from the step's start", range=[0, round(1.2 * (fall.ms + fall.record_ms), 3)])
+    axis = make_axis(say("milliseconds from the step's start"), range=[0, round(1.2 * (fall.ms + fall.record_ms), 3)])
     bare: PlotlyDict = {"data": [trace], "layout": {"xaxis": axis}}
     return bare if theme is None else join_frame(bare, waterfall_frame(theme))
 

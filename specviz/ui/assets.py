@@ -10,6 +10,7 @@ import plotly
 from specviz.figures import figure_constants
 from specviz.metrics import METRIC_DEFINITIONS
 from specviz.ui.trace_file import title_recording
+from specviz.ui.words import read_tables, stage_words, translate_values
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 STAGE_SCRIPT = ASSETS / "stage.js"
@@ -25,10 +26,17 @@ def read_styles() -> str:
 
 
 def collect_constants(recordings: dict[str, Path]) -> dict[str, Any]:
-    """Return what the scripts need once. As props of the component they would be compared at every message."""
-    return {
+    """Return what the scripts need once. As props of the component they would be compared at every message.
+
+    `translated` holds what replaces the entries of the same name in another language.
+    """
+    spoken = {
         "figures": figure_constants(),
         "definitions": {name: definition._asdict() for name, definition in METRIC_DEFINITIONS.items()},
+    }
+    return spoken | {
+        "translated": {language: translate_values(spoken, language) for language in read_tables()},
+        "words": stage_words(),
         "recordings": [{"name": name, "title": title_recording(name)} for name in recordings],
         "assets": {"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
     }

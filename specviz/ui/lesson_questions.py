@@ -56,7 +56,8 @@ def answer_write_lesson(question: Question) -> str:
 def answer_lesson_page(question: Question) -> str:
     """Answer the value `lesson` with its run as one HTML file that works without a server."""
     lesson, name = _read_lesson(question.values["lesson"]), str(question.values.get("name", ""))
-    return offline_page(question.runs(), name, {"lesson": asdict(lesson), "places": answer_places(question)})
+    opened = {"lesson": asdict(lesson), "places": answer_places(question)}
+    return offline_page(question.runs(), name, opened, question.language)
 
 
 def _read_lesson(values: dict[str, Any]) -> Lesson:

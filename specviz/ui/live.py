@@ -13,6 +13,7 @@ from typing import Any
 from specviz.decoding.events import Event, Finished, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run, first_departure
+from specviz.sentence import say
 from specviz.trace import FinishReason, RunTrace
 from specviz.ui import packing
 from specviz.ui.backend import Decode
@@ -20,12 +21,13 @@ from specviz.ui.pacing import SECONDS_BETWEEN_MESSAGES, pace
 from specviz.ui.request import RunRequest
 from specviz.ui.shelf import TraceShelf
 from specviz.ui.step_item import step_item
+from specviz.ui.words import ENGLISH, translate_error
 
 logger = logging.getLogger(__name__)
 
 StageValue = dict[str, Any]
 
-UNEXPECTED = "Something went wrong on the server, and the run ended here; the next run is not affected."
+UNEXPECTED = say("Something went wrong on the server, and the run ended here; the next run is not affected.")
 
 
 @dataclass
@@ -101,12 +103,13 @@ def stream_run(
     shelf: TraceShelf,
     wall_seconds: float,
     interval: float = SECONDS_BETWEEN_MESSAGES,
+    language: str = ENGLISH,
 ) -> Iterator[StageValue]:
     """Decode and yield stage values; closing this generator closes the engine's after the step in hand."""
-    run, stream = uuid.uuid4().hex, packing.ItemStream()
+    run, stream = uuid.uuid4().hex, packing.ItemStream(language)
     live = LiveRun(handle=run, prompts=request.prompts)
     shelf.hold(run, lambda: live.runs)
-    with closing(_guard(decode, request, switch, wall_seconds)) as events:
+    with closing(_guard(decode, request, switch, wall_seconds, language)) as events:
         for n, group in enumerate(pace(events, interval)):
             yield stage_value(run, n, stream.pack(live.make_items(group)))
 
@@ -117,14 +120,14 @@ def stage_value(run: str, n: int, packed: bytes) -> StageValue:
 
 
 def _guard(
-    decode: Decode, request: RunRequest, switch: StopSwitch, wall_seconds: float
+    decode: Decode, request: RunRequest, switch: StopSwitch, wall_seconds: float, language: str
 ) -> Generator[Event | Ended, None, None]:
     """Yield the engine's events until it ends, fails, is stopped, or takes too long."""
     deadline = time.monotonic() + wall_seconds
     switch.running = True
     try:
         if switch.requested:
-            yield Ended("stopped", "Stopped before it began.")
+            yield Ended("stopped", say("Stopped before it began."))
             return
         with closing(decode(request.prompts, request.settings)) as events:  # type: ignore[type-var]
             for event in events:
@@ -132,13 +135,15 @@ def _guard(
                 if isinstance(event, Finished):
                     return
                 if switch.requested:
-                    yield Ended("stopped", "Stopped.")
+                    yield Ended("stopped", say("Stopped."))
                     return
                 if time.monotonic() > deadline:
-                    yield Ended("stopped", f"Stopped: a run on this page may take {wall_seconds:g} seconds.")
+                    yield Ended(
+                        "stopped", say("Stopped: a run on this page may take {n} seconds.", n=f"{wall_seconds:g}")
+                    )
                     return
     except SpecVizError as error:
-        yield Ended("error", str(error))
+        yield Ended("error", translate_error(error, language))
     except Exception:
         logger.exception("a run failed")
         yield Ended("error", UNEXPECTED)

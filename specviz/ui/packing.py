@@ -19,6 +19,7 @@ from specviz.settings import SlotAttention
 from specviz.trace import BatchTrace, RunTrace
 from specviz.ui.link import write_link
 from specviz.ui.step_item import step_item
+from specviz.ui.words import ENGLISH, translate_values
 
 SEED_TOKENS = 4  # tokens of text in the drawing, as in the report
 
@@ -30,14 +31,15 @@ class ItemStream:
     """Packs the items of one run as lines of JSON in one zlib stream, whose parts can be read as they come.
 
     Each step is much like the one before it: packed together they take a third of what each takes alone.
+    Sentences are said in `language`.
     """
 
-    def __init__(self) -> None:
-        self._deflate = zlib.compressobj(9)
+    def __init__(self, language: str = ENGLISH) -> None:
+        self._deflate, self._language = zlib.compressobj(9), language
 
     def pack(self, items: Iterable[Item]) -> bytes:
         """Return the next part of the stream; an empty line ends it."""
-        text = "".join(f"{write_json(item)}\n" for item in items) + "\n"
+        text = "".join(f"{write_json(translate_values(item, self._language))}\n" for item in items) + "\n"
         packed = self._deflate.compress(text.encode("utf-8", "surrogatepass"))
         return packed + self._deflate.flush(zlib.Z_SYNC_FLUSH)
 

@@ -23,7 +23,7 @@ from specviz.ui.request import RunRequest, VisitorLimits, make_request
 from specviz.ui.shelf import TraceShelf
 from specviz.ui.stage import build_stage
 from specviz.ui.trace_file import list_recordings, read_trace_file
-from specviz.ui.words import translate_page
+from specviz.ui.words import language_of, translate_error, translate_page
 
 INTRODUCTION = """
 # SpecViz
@@ -84,14 +84,15 @@ def _connect_run(
         prompts, fields = controls.read(values)
         return make_request(prompts, fields, backend, limits)
 
-    def check(flag: StopSwitch, *values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        with shown():
+    def check(request: gr.Request, flag: StopSwitch, *values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        with shown(language_of(request)):
             request_of(values)
         flag.requested = False
         return gr.update(interactive=False), gr.update(interactive=True)
 
-    def decode_live(flag: StopSwitch, *values: Any) -> Iterator[StageValue]:
-        yield from stream_run(decode, request_of(values), flag, shelf, limits.wall_seconds)
+    def decode_live(request: gr.Request, flag: StopSwitch, *values: Any) -> Iterator[StageValue]:
+        language = language_of(request)
+        yield from stream_run(decode, request_of(values), flag, shelf, limits.wall_seconds, language=language)
 
     inputs = [switch, *controls.components]
     buttons = [controls.run, controls.stop]
@@ -128,10 +129,11 @@ def _reset_buttons() -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _connect_upload(upload: gr.UploadButton, stage: gr.HTML, shelf: TraceShelf) -> None:
-    def open_upload(path: str) -> Iterator[StageValue]:
-        with shown():
+    def open_upload(request: gr.Request, path: str) -> Iterator[StageValue]:
+        language = language_of(request)
+        with shown(language):
             trace = read_trace_file(Path(path), shelf.max_bytes)
-        yield from stream_upload(shelf, trace, Path(path).name)
+        yield from stream_upload(shelf, trace, Path(path).name, language=language)
 
     upload.upload(open_upload, upload, stage, **PRIVATE)
 
@@ -146,12 +148,12 @@ def _connect_link(page: gr.Blocks, controls: Controls) -> None:
 
 
 @contextmanager
-def shown() -> Iterator[None]:
+def shown(language: str) -> Iterator[None]:
     """Show a user's mistake on the page, literally: gradio takes the text of an error for HTML."""
     try:
         yield
     except SpecVizError as error:
-        raise gr.Error(html.escape(str(error)), print_exception=False) from None
+        raise gr.Error(html.escape(translate_error(error, language)), print_exception=False) from None
 
 
 def _announce(what: str, n_inputs: int = 0) -> str:

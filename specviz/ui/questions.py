@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from specviz.errors import SpecVizError
 from specviz.figures import PlotlyDict, routing_figure
+from specviz.sentence import say
 from specviz.table import steps_csv
 from specviz.trace import RunTrace, from_json
 from specviz.ui.analyses import ANALYSES
@@ -26,16 +27,22 @@ from specviz.ui.packing import write_base64, write_json
 from specviz.ui.record import record_steps
 from specviz.ui.recorded import pack_recording
 from specviz.ui.shelf import MissingTraceError, TraceShelf
+from specviz.ui.words import ENGLISH, translate_error, translate_values
 
-UNCLEAR = "The page asked for something that this server does not understand; please reload it."
+UNCLEAR = say("The page asked for something that this server does not understand; please reload it.")
 
 
 @dataclass(frozen=True)
 class Question:
-    """One request of the page."""
+    """One request of the page, in the language that it speaks."""
 
     values: dict[str, Any]
     shelf: TraceShelf
+
+    @property
+    def language(self) -> str:
+        """Return the language of the page."""
+        return _language_of(self.values)
 
     def run(self, handle: str = "run", row: str = "row") -> RunTrace:
         """Return the run that the value `handle` stands for, its row the value `row`."""
@@ -50,19 +57,20 @@ def keep_trace(question: Question) -> str:
     """Keep the trace that came along as JSON text; answer its handle."""
     text = question.values["trace"]
     if len(text) > question.shelf.max_bytes:
-        raise SpecVizError("This trace is too long to be looked into on this page.")
+        raise SpecVizError(say("This trace is too long to be looked into on this page."))
     return question.shelf.keep(from_json(text))
 
 
 def give_record(question: Question) -> str:
     """Answer the steps from the value `first` up to the value `last`, as `record.py` gives them, packed."""
     steps = record_steps(question.run(), int(question.values["first"]), int(question.values["last"]))
-    return write_base64(zlib.compress(write_json(steps).encode("utf-8", "surrogatepass")))
+    told = write_json(translate_values(steps, question.language))
+    return write_base64(zlib.compress(told.encode("utf-8", "surrogatepass")))
 
 
 def open_recording(question: Question) -> str:
     """Answer the items of the recording called `name`, packed, for the stage to show."""
-    return write_base64(pack_recording(question.shelf, question.values["name"]))
+    return write_base64(pack_recording(question.shelf, question.values["name"], question.language))
 
 
 def draw_routing(question: Question) -> PlotlyDict:
@@ -78,7 +86,7 @@ def give_csv(question: Question) -> str:
 
 def give_page(question: Question) -> str:
     """Answer a page of the whole trace that works without a server."""
-    return offline_page(question.runs())
+    return offline_page(question.runs(), language=question.language)
 
 
 QUESTIONS: dict[str, Callable[[Question], Any]] = (
@@ -97,11 +105,16 @@ QUESTIONS: dict[str, Callable[[Question], Any]] = (
 
 def answer_question(request: dict[str, Any], shelf: TraceShelf) -> dict[str, Any]:
     """Answer one request: `{"value"}`, `{"error"}` with a sentence, or `{"missing"}` for a forgotten trace."""
+    language = _language_of(request)
     try:
-        return {"value": QUESTIONS[request["kind"]](Question(request, shelf))}
+        return {"value": translate_values(QUESTIONS[request["kind"]](Question(request, shelf)), language)}
     except MissingTraceError:
         return {"missing": True}
     except SpecVizError as error:
-        return {"error": str(error)}
+        return {"error": translate_error(error, language)}
     except (ValidationError, LookupError, TypeError, ValueError, AttributeError):
-        return {"error": UNCLEAR}
+        return {"error": translate_values(UNCLEAR, language)}
+
+
+def _language_of(values: Any) -> str:
+    return str(values.get("language", ENGLISH)) if isinstance(values, dict) else ENGLISH

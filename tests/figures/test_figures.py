@@ -132,7 +132,7 @@ def test_run_figures_show_the_numbers_of_metrics() -> None:
     expected = acceptance_by_depth(run.steps[1:])
     assert dict(zip(map(str, bars["x"]), bars["y"], strict=True)) == pytest.approx(expected)
     tokens = {trace["name"]: trace["y"] for trace in figures.tokens_per_pass_figure(run)["data"]}
-    assert tokens == {"draft": [1] * 5, "correction": [1] * 5, "mean so far": [2.0] * 5}
+    assert tokens == {"accepted drafts": [1] * 5, "correction": [1] * 5, "mean so far": [2.0] * 5}
     times = {trace["name"]: trace["y"][0] for trace in figures.times_figure(run)["data"]}
     assert times == {"draft": 3.0, "verify": 20.0, "commit": 1.0, "record": 0.5}
 

@@ -97,4 +97,4 @@ def test_loaded_page_has_a_recording_in_its_first_bytes(tmp_path):
     save_trace(run, tmp_path / "first.json")
     page = build_page(FakeEngine(), recordings=tmp_path)
     stage = next(block for block in page.blocks.values() if getattr(block, "elem_id", "") == "stage-block")
-    assert stage.value["file"]["path"].endswith("first.packed")
+    assert stage.value["files"]["en"]["path"].endswith("first.en.packed")

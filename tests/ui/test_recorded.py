@@ -68,8 +68,8 @@ def test_a_trace_is_streamed_in_order(trace):
 def test_the_first_paint_points_to_a_file(tmp_path, trace):
     save_trace(trace, tmp_path / "first.json")
     value = file_value(TraceShelf(list_recordings(tmp_path)), "first")
-    assert value["file"]["meta"]["_type"] == "gradio.FileData"
-    start, *_ = read_parts([Path(value["file"]["path"]).read_bytes()])
+    assert value["files"]["zh"]["meta"]["_type"] == "gradio.FileData"
+    start, *_ = read_parts([Path(value["files"]["en"]["path"]).read_bytes()])
     assert (start["name"], start["origin"], start["handle"]) == ("first", "recorded", "recorded/first")
 
 

@@ -1,7 +1,7 @@
 // A pane whose content is Python's answer about the run or the step that is shown.
 
 import { h } from '../dom.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 
 const CALM = 180; // milliseconds that the choice must rest before Python is asked
 
@@ -53,6 +53,7 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
 }
 
 // Where a number comes from.
+export const ORIGINS = [phrase('measured'), phrase('computed'), phrase('recorded'), phrase('quoted')];
 export const originTag = (origin) => h('small', { class: 'origin' }, t(origin));
 
 export function makeTable(caption, heads, rows) {
@@ -67,5 +68,5 @@ function makeCell(value, place) {
 }
 
 export function makeFigure(title, plot) {
-  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, t(title)), plot.element);
+  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title), plot.element);
 }

@@ -2,19 +2,20 @@
 
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { t } from '../words.js';
+import { parts, phrase, t } from '../words.js';
 import { makeFigure, makeTable, originTag } from './answer.js';
 import { chip, goButton } from './losslessness.js';
 
 const MOST_REMEMBERED = 8;
+const ORIGINS = { live: phrase('live run'), recorded: phrase('recorded run'), loaded: phrase('loaded run'), saved: phrase('saved run') };
 const METRICS = [
-  ['tau', 'tokens per target pass', 2],
-  ['tau_draft', 'drafted tokens per pass', 2],
-  ['tokens_per_second', 'tokens per second', 1],
-  ['rows_per_pass', 'rows per pass', 1],
-  ['draft_ms', 'draft, ms', 1],
-  ['verify_ms', 'verify, ms', 1],
-  ['speedup', 'speed-up over plain', 2],
+  ['tau', phrase('tokens per target pass'), 2],
+  ['tau_draft', phrase('drafted tokens per pass'), 2],
+  ['tokens_per_second', phrase('tokens per second'), 1],
+  ['rows_per_pass', phrase('rows per pass'), 1],
+  ['draft_ms', phrase('draft, ms'), 1],
+  ['verify_ms', phrase('verify, ms'), 1],
+  ['speedup', phrase('speed-up over plain'), 2],
 ];
 
 export function makeCompare(stage) {
@@ -39,15 +40,15 @@ export function makeCompare(stage) {
   function remember(run) {
     if (!run.handle) return;
     const { method, model, settings } = run.rows[0].head;
-    const name = run.name || `${method} on ${model.name}, seed ${settings.seed ?? 0}`;
+    const name = run.name || t('{method} on {model}, seed {seed}', { method, model: model.name, seed: settings.seed ?? 0 });
     seen.delete(run.handle);
-    seen.set(run.handle, run.name ? `${run.origin}: ${name}` : `${run.origin} run ${seen.size + 1}: ${name}`);
+    seen.set(run.handle, run.name ? `${t(ORIGINS[run.origin])}: ${name}` : `${t(ORIGINS[run.origin])} ${seen.size + 1}: ${name}`);
     while (seen.size > MOST_REMEMBERED) seen.delete(seen.keys().next().value);
   }
 
   function listRuns() {
     const { value } = chooser;
-    const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, `recorded: ${title}`]);
+    const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, `${t(ORIGINS.recorded)}: ${t(title)}`]);
     const listed = new Map([...seen, ...recorded]);
     listed.delete(stage.state.run.handle);
     const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
@@ -79,40 +80,43 @@ export function makeCompare(stage) {
   }
 
   function show(found) {
-    if (!found.same_prompt) return [h('p', {}, 'The two runs answer different prompts: nothing can be compared token by token.'), metricsTable(found)];
+    if (!found.same_prompt) return [h('p', {}, t('The two runs answer different prompts: nothing can be compared token by token.')), metricsTable(found)];
     if (found.divergence) plot.draw(found.divergence);
     return [
       h('p', {}, describeText(found)),
-      found.parting && h('p', {}, 'There ', h('strong', {}, found.names[0]), ' says ', chip({ piece: found.parting.left_piece }), ', ',
-        h('strong', {}, found.names[1]), ' says ', chip({ piece: found.parting.right_piece }), '.'),
+      found.parting && h('p', {}, ...parts('There {left} says {said}, {right} says {other}.', {
+        left: h('strong', {}, found.names[0]), said: chip({ piece: found.parting.left_piece }),
+        right: h('strong', {}, found.names[1]), other: chip({ piece: found.parting.right_piece }),
+      })),
       found.parts_at && describePair(found),
       lanes(stage, found),
       metricsTable(found),
-      found.divergence && makeFigure(`Divergence by depth, over the ${found.n_pairs} steps behind the same text`, plot),
+      found.divergence && makeFigure(t('Divergence by depth, over the {n} steps behind the same text', { n: found.n_pairs }), plot),
     ].filter(Boolean);
   }
 
   function describePair({ parts_at: pair, names }) {
     const [left, right] = pair.pieces.map((tokens) => tokens.flatMap((token) => [chip(token), ' ']));
     return h('div', {}, h('h4', {}, t('The first steps that fall out of line')),
-      h('p', {}, `Behind the same ${pair.n_text} tokens ${names[0]} commits `, ...left, `in its step `, goButton(stage, pair.steps[0]),
-        `, ${names[1]} commits `, ...right, `in its step ${pair.steps[1]}.`));
+      h('p', {}, ...parts('Behind the same {n} tokens {left} commits {tokens}in its step {step}, {right} commits {others}in its step {other}.', {
+        n: pair.n_text, left: names[0], tokens: left, step: goButton(stage, pair.steps[0]), right: names[1], others: right, other: pair.steps[1],
+      })));
   }
 
   return { element, update };
 }
 
 function describeText({ n_equal: n, lengths, parting }) {
-  if (!parting) return `Both answers are the same ${n} tokens.`;
-  return `The answers agree for ${n} tokens (of ${lengths[0]} and ${lengths[1]}) and part at token ${n + 1}.`;
+  if (!parting) return t('Both answers are the same {n} tokens.', { n });
+  return t('The answers agree for {n} tokens (of {left} and {right}) and part at token {next}.', { n, left: lengths[0], right: lengths[1], next: n + 1 });
 }
 
 function metricsTable({ names, metrics, acceptance }) {
-  const number = (value, digits) => (typeof value === 'number' ? value.toFixed(digits) : 'not measured');
-  const rows = METRICS.map(([name, label, digits]) => [label, ...metrics.map((values) => number(values[name], digits))]);
-  const byDepth = (rates) => Object.entries(rates).map(([depth, rate]) => `${depth}: ${Math.round(100 * rate)} %`).join(' · ') || 'none';
-  const shared = ['accepted by depth, same text', ...acceptance.map(byDepth)];
-  return h('div', {}, makeTable('Metrics of the whole runs', ['metric', ...names], [...rows, shared]), originTag('computed; times measured'));
+  const number = (value, digits) => (typeof value === 'number' ? value.toFixed(digits) : t('not measured'));
+  const rows = METRICS.map(([name, label, digits]) => [t(label), ...metrics.map((values) => number(values[name], digits))]);
+  const byDepth = (rates) => Object.entries(rates).map(([depth, rate]) => `${depth}: ${Math.round(100 * rate)} %`).join(' · ') || t('none');
+  const shared = [t('accepted by depth, same text'), ...acceptance.map(byDepth)];
+  return h('div', {}, makeTable(t('Metrics of the whole runs'), [t('metric'), ...names], [...rows, shared]), originTag(phrase('computed; times measured')));
 }
 
 // Both answers, step by step, in the colours of what happened.

@@ -2,29 +2,29 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 import { makeAnswerPane, makeFigure, makeTable } from './answer.js';
 
 export function makeDrafting(stage) {
   const plots = Object.fromEntries(['kinds', 'misses', 'divergence'].map((kind) => [kind, makePlot(stage, kind)]));
   const titles = {
-    kinds: 'Accepted by kind of token',
-    misses: 'Why the target’s token was not drafted',
-    divergence: 'Divergence of draft and target by depth',
+    kinds: phrase('Accepted by kind of token'),
+    misses: phrase('Why the target’s token was not drafted'),
+    divergence: phrase('Divergence of draft and target by depth'),
   };
 
   function show(answer) {
     const kinds = Object.keys(plots).filter((kind) => answer[kind]);
     if (!kinds.length) return null;
     for (const kind of kinds) plots[kind].draw(answer[kind]);
-    return [h('div', { class: 'figures' }, ...kinds.map((kind) => makeFigure(titles[kind], plots[kind]))),
+    return [h('div', { class: 'figures' }, ...kinds.map((kind) => makeFigure(t(titles[kind]), plots[kind]))),
       answer.misses && explainMisses(answer)];
   }
 
   return makeAnswerPane(stage, {
     name: 'drafting',
-    title: 'Where drafts hit and miss',
-    hint: 'Counted over the reached nodes of this run; a node that was never judged counts nowhere.',
+    title: phrase('Where drafts hit and miss'),
+    hint: phrase('Counted over the reached nodes of this run; a node that was never judged counts nowhere.'),
     kind: 'drafting',
     scope: 'run',
     show,
@@ -32,7 +32,7 @@ export function makeDrafting(stage) {
 }
 
 function explainMisses({ sentences, n_missed: n, n_unrecorded: unrecorded }) {
-  const note = unrecorded ? `; for ${unrecorded} no reason is recorded` : '';
+  const note = unrecorded ? t('; for {n} no reason is recorded', { n: unrecorded }) : '';
   return h('details', {}, h('summary', {}, t('What the reasons mean')),
-    makeTable(`${n} passes ended with the target’s own token${note}`, ['passes', 'reason'], sentences.map(([count, text]) => [String(count), t(text)])));
+    makeTable(t('{n} passes ended with the target’s own token{note}', { n, note }), [t('passes'), t('reason')], sentences.map(([n_passes, text]) => [String(n_passes), text])));
 }

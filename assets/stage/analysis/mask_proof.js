@@ -3,14 +3,15 @@
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
 import { makeAnswerPane, originTag } from './answer.js';
+import { phrase, t } from '../words.js';
 
 export function makeMaskProof(stage) {
   const plot = makePlot(stage, 'mask_proof');
 
   function show({ rows, attention_row: attended }, ask) {
-    const labels = Array.isArray(rows) ? rows : Array.from({ length: rows }, (_, i) => `row ${i}`);
+    const labels = Array.isArray(rows) ? rows : Array.from({ length: rows }, (_, i) => t('row {n}', { n: i }));
     const result = h('div', { 'aria-live': 'polite' });
-    const options = labels.map((label, i) => h('option', { value: i, selected: i === (attended ?? 0) }, `${i}: ${label}${i === attended ? ' (attention recorded)' : ''}`));
+    const options = labels.map((label, i) => h('option', { value: i, selected: i === (attended ?? 0) }, `${i}: ${label}${i === attended ? t(' (attention recorded)') : ''}`));
     const chooser = h('select', { onchange: prove }, ...options);
 
     async function prove() {
@@ -20,13 +21,13 @@ export function makeMaskProof(stage) {
     }
 
     prove().catch((error) => result.replaceChildren(h('p', { class: 'hint' }, error.message)));
-    return [h('label', { class: 'chooser' }, 'row ', chooser), result];
+    return [h('label', { class: 'chooser' }, t('row '), chooser), result];
   }
 
   return makeAnswerPane(stage, {
     name: 'mask-proof',
-    title: 'Mask proof',
-    hint: 'The recorded mask, its rule expanded anew, and the attention weights of the row; a masked column must be exactly zero.',
+    title: phrase('Mask proof'),
+    hint: phrase('The recorded mask, its rule expanded anew, and the attention weights of the row; a masked column must be exactly zero.'),
     kind: 'step',
     scope: 'step',
     show,
@@ -35,10 +36,12 @@ export function makeMaskProof(stage) {
 
 function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, attention_row: attended, error, earlier, first_column: first }) {
   const flows = error !== null;
-  const verdict = leaks.length ? `A LEAK: ${leaks.join(', ')} can be read although masked.`
-    : differs ? 'Record and rule differ: a column that the rule shows was masked.'
-      : `No leak: ${masked} masked columns${recorded ? ', recorded as masked' : ''}${flows ? ', with attention of exactly zero' : ''}.`;
-  const before = first ? ` Of the ${first} earlier columns the row sees ${earlier[1]}.` : '';
+  const verdict = leaks.length ? t('A LEAK: {columns} can be read although masked.', { columns: leaks.join(', ') })
+    : differs ? t('Record and rule differ: a column that the rule shows was masked.')
+      : t('No leak: {n} masked columns{recorded}{flows}.', {
+        n: masked, recorded: recorded ? t(', recorded as masked') : '', flows: flows ? t(', with attention of exactly zero') : '',
+      });
+  const before = first ? t(' Of the {n} earlier columns the row sees {seen}.', { n: first, seen: earlier[1] }) : '';
   return [
     h('p', { class: leaks.length || differs ? 'verdict bad' : 'verdict' }, h('strong', {}, verdict), before, ' ', originTag(recorded ? 'recorded' : 'computed')),
     h('p', { class: 'hint' }, describeFlow(flows, attended, error)),
@@ -46,7 +49,7 @@ function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, att
 }
 
 function describeFlow(flows, attended, error) {
-  if (flows) return `Attention is over all layers and heads. The layers’ own output differs from these weights’ by at most ${error.toPrecision(2)} of its size: they are what flowed.`;
-  if (attended !== null) return `Attention was recorded for row ${attended} alone.`;
-  return 'Attention was not recorded in this run: ask for it under “More settings”, “Attention of row”.';
+  if (flows) return t('Attention is over all layers and heads. The layers’ own output differs from these weights’ by at most {error} of its size: they are what flowed.', { error: error.toPrecision(2) });
+  if (attended !== null) return t('Attention was recorded for row {n} alone.', { n: attended });
+  return t('Attention was not recorded in this run: ask for it under “More settings”, “Attention of row”.');
 }

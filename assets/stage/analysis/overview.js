@@ -2,14 +2,16 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 import { makeAnswerPane, makeFigure, makeTable, originTag } from './answer.js';
 
 const FIGURES = [
-  ['tokens_per_pass', 'Tokens of each pass'],
-  ['acceptance', 'Accepted by depth'],
-  ['times', 'Time of each step'],
+  ['tokens_per_pass', phrase('Tokens of each pass')],
+  ['acceptance', phrase('Accepted by depth')],
+  ['times', phrase('Time of each step')],
 ];
+
+const PHASES = { draft: phrase('draft'), verify: phrase('verify'), commit: phrase('commit') };
 
 export function makeOverview(stage) {
   const plots = Object.fromEntries(FIGURES.map(([kind]) => [kind, makePlot(stage, kind)]));
@@ -17,13 +19,13 @@ export function makeOverview(stage) {
   function show(answer) {
     for (const [kind, plot] of Object.entries(plots)) plot.draw(answer[kind]);
     const drawn = FIGURES.filter(([kind]) => answer[kind].data.some((trace) => trace.x?.length));
-    return [h('div', { class: 'figures' }, ...drawn.map(([kind, title]) => makeFigure(title, plots[kind]))), showShares(answer.shares)];
+    return [h('div', { class: 'figures' }, ...drawn.map(([kind, title]) => makeFigure(t(title), plots[kind]))), showShares(answer.shares)];
   }
 
   return makeAnswerPane(stage, {
     name: 'overview',
-    title: 'All steps',
-    hint: 'What each pass gave and where its time went.',
+    title: phrase('All steps'),
+    hint: phrase('What each pass gave and where its time went.'),
     kind: 'overview',
     scope: 'run',
     show,
@@ -32,8 +34,8 @@ export function makeOverview(stage) {
 
 function showShares({ by_phase: phases, record_ms: record, ms }) {
   const share = (value) => [`${(value / 1000).toFixed(2)} s`, `${Math.round((100 * value) / (ms || 1))} %`];
-  const rows = [...Object.entries(phases), ['recording, the visualizer’s own cost (apart)', record]];
+  const rows = [...Object.entries(phases).map(([name, value]) => [t(PHASES[name]), value]), [t('recording, the visualizer’s own cost (apart)'), record]];
   return h('details', {}, h('summary', {}, t('Time by phase')),
-    makeTable('Sums over all steps, prefill included', ['phase', 'time', 'of the decoding'], rows.map(([name, value]) => [name, ...share(value)])),
+    makeTable(t('Sums over all steps, prefill included'), [t('phase'), t('time'), t('of the decoding')], rows.map(([name, value]) => [name, ...share(value)])),
     originTag('measured'));
 }

@@ -3,11 +3,11 @@
 
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 
 const SPEEDS = [0.25, 0.5, 1, 2, 5];
-const NAMES = { plain: 'plain', lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
+const NAMES = { plain: phrase('plain decoding'), lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
 
 export function makeRace(stage) {
   const plot = makePlot(stage, 'race');
@@ -25,8 +25,8 @@ export function makeRace(stage) {
 
   return makeAnswerPane(stage, {
     name: 'race',
-    title: 'Race on one clock',
-    hint: 'Both decoded this prompt with the same seed, one after the other and warmed up; the clock is theirs, recording left out.',
+    title: phrase('Race on one clock'),
+    hint: phrase('Both decoded this prompt with the same seed, one after the other and warmed up; the clock is theirs, recording left out.'),
     kind: 'race',
     scope: 'run',
     show,
@@ -48,9 +48,9 @@ function raceAgain() {
 
 function describe({ plain, own, speedup }) {
   const seconds = (lane) => (lane.arrivals.at(-1).ms / 1000).toFixed(2);
-  const times = `${NAMES[own.name]} took ${seconds(own)} s, plain decoding ${seconds(plain)} s`;
-  const ratio = speedup === null ? '.' : `; tokens per second ${speedup.toFixed(2)} times plain. `;
-  return h('p', {}, times, ratio, speedup === null ? null : originTag('measured'));
+  const ratio = speedup === null ? '' : t('; tokens per second {speedup} times plain', { speedup: speedup.toFixed(2) });
+  return h('p', {}, t('{method} took {own} s, plain decoding {plain} s{ratio}.', { method: t(NAMES[own.name]), own: seconds(own), plain: seconds(plain), ratio }), ' ',
+    speedup === null ? null : originTag('measured'));
 }
 
 // One lane: its tokens appear as the clock passes their moment.
@@ -61,16 +61,17 @@ function makeLane(stage, { name, arrivals }) {
     const { glyph } = palette.statuses[status];
     return h('span', { class: 'token', data: { status, glyph } }, ...pieceNodes({ piece: text, token_id: id }));
   });
+  const title = t(NAMES[name]);
   const count = h('output', { class: 'count' });
-  const bar = h('progress', { max: arrivals.length, value: 0, 'aria-label': `${NAMES[name]}: tokens so far` });
-  const element = h('div', { class: 'lane' }, h('div', { class: 'line' }, h('strong', {}, NAMES[name]), bar, count),
-    h('div', { class: 'tokens', tabindex: '0', role: 'group', 'aria-label': NAMES[name] }, ...chips));
+  const bar = h('progress', { max: arrivals.length, value: 0, 'aria-label': t('{method}: tokens so far', { method: title }) });
+  const element = h('div', { class: 'lane' }, h('div', { class: 'line' }, h('strong', {}, title), bar, count),
+    h('div', { class: 'tokens', tabindex: '0', role: 'group', 'aria-label': title }, ...chips));
 
   function showAt(ms) {
     const shown = arrivals.filter((arrival) => arrival.ms <= ms).length;
     chips.forEach((chip, i) => { chip.hidden = i >= shown; });
     bar.value = shown;
-    count.textContent = `${shown} of ${arrivals.length} tokens`;
+    count.textContent = t('{n} of {all} tokens', { n: shown, all: arrivals.length });
   }
 
   showAt(Infinity);
@@ -78,10 +79,10 @@ function makeLane(stage, { name, arrivals }) {
 }
 
 function makeClock(lanes, duration) {
-  const slider = h('input', { type: 'range', min: 0, max: duration, step: 'any', value: duration, 'aria-label': 'Time', oninput: () => seek(slider.valueAsNumber) });
+  const slider = h('input', { type: 'range', min: 0, max: duration, step: 'any', value: duration, 'aria-label': t('Time'), oninput: () => seek(slider.valueAsNumber) });
   const now = h('output', { class: 'where' });
   const play = h('button', { type: 'button', onclick: () => (timer ? pause() : start()) }, t('Start the race'));
-  const speed = h('select', { 'aria-label': 'Speed' }, ...SPEEDS.map((value) => h('option', { value, selected: value === 1 }, `${value}×`)));
+  const speed = h('select', { 'aria-label': t('Speed') }, ...SPEEDS.map((value) => h('option', { value, selected: value === 1 }, `${value}×`)));
   const element = h('div', { class: 'line clock' }, play, slider, now, speed);
   let timer = null;
   let last = 0;

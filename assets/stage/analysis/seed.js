@@ -3,17 +3,17 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 import { makeFigure } from './answer.js';
 
-const PRINTED = { drawing: 'as drawn', formula: 'as in its formula', runs: 'what runs' };
+const PRINTED = { drawing: phrase('as drawn'), formula: phrase('as in its formula'), runs: phrase('what runs') };
 
 export function makeSeed(stage) {
   const plots = Object.fromEntries(Object.keys(PRINTED).map((kind) => [kind, makePlot(stage, 'seed')]));
   const reason = h('p', {});
   const element = h('section', { class: 'analysis seed', 'aria-label': t('The mask as printed'), hidden: '' },
     h('h3', {}, t('The mask as printed')), reason,
-    h('div', { class: 'figures' }, ...Object.entries(PRINTED).map(([kind, label]) => makeFigure(label, plots[kind]))));
+    h('div', { class: 'figures' }, ...Object.entries(PRINTED).map(([kind, label]) => makeFigure(t(label), plots[kind]))));
 
   function update(state, changed) {
     const seed = state.run?.seed;

@@ -3,20 +3,21 @@
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
 import { makeAnswerPane, originTag } from './answer.js';
+import { phrase, t } from '../words.js';
 
 export function makeWaterfall(stage) {
   const plot = makePlot(stage, 'waterfall');
 
   function show({ waterfall, ms, record_ms: record }) {
     plot.draw(waterfall);
-    return [h('p', {}, `The step took ${ms.toFixed(1)} ms; recording it for this page took another ${record.toFixed(1)} ms. `, originTag('measured')),
+    return [h('p', {}, t('The step took {ms} ms; recording it for this page took another {record} ms.', { ms: ms.toFixed(1), record: record.toFixed(1) }), ' ', originTag('measured')),
       plot.element];
   }
 
   return makeAnswerPane(stage, {
     name: 'waterfall',
-    title: 'Time of this step',
-    hint: 'Draft, verify and commit follow each other; recording is ours, and in no metric.',
+    title: phrase('Time of this step'),
+    hint: phrase('Draft, verify and commit follow each other; recording is ours, and in no metric.'),
     kind: 'step',
     scope: 'step',
     show,

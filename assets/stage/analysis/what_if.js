@@ -1,15 +1,15 @@
 // This step under other settings, without a model: computed from the recorded probabilities and the target's choices.
 
 import { formatProb, h, spellPiece } from '../dom.js';
-import { t } from '../words.js';
+import { phrase, t } from '../words.js';
 import { makeAnswerPane, originTag } from './answer.js';
 import { chip } from './losslessness.js';
 
 const FIELDS = {
-  nodes: ['nodes, root included', { min: 1, max: 256, step: 1 }],
-  depth: ['deepest level', { min: 1, max: 32, step: 1 }],
-  top_k: ['children of a node', { min: 1, max: 64, step: 1 }],
-  threshold: ['threshold', { min: 0, max: 1, step: 0.01 }],
+  nodes: [phrase('nodes, root included'), { min: 1, max: 256, step: 1 }],
+  depth: [phrase('deepest level'), { min: 1, max: 32, step: 1 }],
+  top_k: [phrase('children of a node'), { min: 1, max: 64, step: 1 }],
+  threshold: [phrase('threshold'), { min: 0, max: 1, step: 0.01 }],
 };
 
 export function makeWhatIf(stage) {
@@ -39,8 +39,8 @@ export function makeWhatIf(stage) {
 
   return makeAnswerPane(stage, {
     name: 'what-if',
-    title: 'What if?',
-    hint: 'Change what this step ran with. After the same text the target takes the same token, so the outcome can be computed from the record.',
+    title: phrase('What if?'),
+    hint: phrase('Change what this step ran with. After the same text the target takes the same token, so the outcome can be computed from the record.'),
     kind: 'step',
     scope: 'step',
     show,
@@ -50,7 +50,7 @@ export function makeWhatIf(stage) {
 // Why the tree did not hold the token that the target added.
 function explainMiss({ sentence, draft_rank: rank, draft_prob: prob, ...token }) {
   const odds = rank === null ? '' : ` ${t('The draft ranked it {n}, at {prob}.', { n: rank + 1, prob: formatProb(prob) })}`;
-  return h('p', {}, chip(token), ` ${t('was not drafted.')} ${t(sentence)}${odds} `, originTag('recorded'));
+  return h('p', {}, chip(token), ` ${t('was not drafted.')} ${sentence}${odds} `, originTag('recorded'));
 }
 
 function makeField(name, label, limits, was, changed) {

@@ -68,8 +68,8 @@ function makeScene(stage, remove) {
   const [text, question, answer, task] = [2, 1, 2, 1].map((rows) => h('textarea', { rows }));
   const hide = h('input', { type: 'checkbox' });
   const element = h('li', {}, h('div', { class: 'line' }, h('strong', {}, at, about), h('button', { type: 'button', class: 'small', onclick: remove }, t('Remove'))),
-    ...[['Title', title], ['What is to be seen', text], ['Question', question], ['Answer', answer], ['Something to try', task]]
-      .map(([label, field]) => h('label', {}, t(label), field)),
+    ...[[t('Title'), title], [t('What is to be seen'), text], [t('Question'), question], [t('Answer'), answer], [t('Something to try'), task]]
+      .map(([label, field]) => h('label', {}, label, field)),
     h('label', { class: 'check' }, hide, t('Hide what the target said until the answer is shown')));
   const read = () => ({
     title: title.value.trim() || at,

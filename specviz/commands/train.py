@@ -221,7 +221,9 @@ def _run(trainee: Any, parsed: dict[str, Any]) -> int:
 
 def _notes(trainee: Any, parsed: dict[str, Any]) -> dict[str, Any]:
     """Return what the drafter's card says beside the configuration; names of files, never where they lie."""
+    from specviz.drafters.checkpoint_files import locate_drafter
     from specviz.training.card import hardware
+    from specviz.training.lineage import earlier_trainings
 
     own = {key: value for key, value in parsed.items() if key not in NOT_NOTED}
     return own | {
@@ -230,5 +232,6 @@ def _notes(trainee: Any, parsed: dict[str, Any]) -> dict[str, Any]:
         "answer_tokens": sum(trainee.lengths),
         "corpus": [path.name for path in parsed["corpus"]],
         "parent": Path(parsed["parent"]).name if parsed["parent"] else None,
+        "history": earlier_trainings(locate_drafter(parsed["parent"])) if parsed["parent"] else [],
         "hardware": hardware(),
     }

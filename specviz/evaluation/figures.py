@@ -151,15 +151,15 @@ def miss_figure(report: Report) -> PlotlyDict:
     return {"data": bars, "layout": _frame(barmode="stack", **axes)}
 
 
-def make_page(figures: dict[str, PlotlyDict]) -> str:
-    """Return one HTML page with all figures; plotly itself is in it, so that it opens without a network.
+def make_page(figures: dict[str, PlotlyDict], title: str = "SpecViz bench") -> str:
+    """Return one HTML page with all figures by title; plotly itself is in it, so that it opens without a network.
 
     Raises ValueError where plotly refuses a figure.
     """
     return "\n".join(
         [
             "<!doctype html>",
-            '<html lang="en"><head><meta charset="utf-8"><title>SpecViz bench</title>',
+            f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             "<style>body { font-family: system-ui, sans-serif; max-width: 75rem; margin: 1rem auto; padding: 0 1rem }",
             "h2 { font-size: 1.1rem; margin: 2rem 0 0 }</style></head><body>",

@@ -21,6 +21,7 @@ TITLES = {"lookahead": "Learned lookahead slots", "eagle3": "EAGLE-3 draft head"
 ASKED = {"nodes": "nodes", "k": "slots", "rows": "rows", "candidates": "candidates"}
 NOT_ARGUMENTS = (
     "remarks",
+    "history",
     "clip",
     "average",
     "answers",
@@ -67,10 +68,21 @@ def _data(training: Mapping[str, Any]) -> str:
     return (
         f"Data: {training['answers']:,} answers of the target itself, {training['answer_tokens']:,} tokens, none to a "
         f"prompt of an evaluation set.\n\n"
-        f"Steps: {training['steps_done']:,}, in {training['hours']} hours on a {training['hardware']}.\n\n"
+        f"Steps: {training['steps_done']:,}, in {training['hours']} hours on a {training['hardware']}."
+        f"{_before(training)}\n\n"
         f"Command: `python -m specviz train {training['method']} --corpus {corpus} {words} --out FOLDER`"
         + (f"\n\n{training['remarks']}" if "remarks" in training else "")
     )
+
+
+def _before(training: Mapping[str, Any]) -> str:
+    """Say which trainings its weights came from, and what they come to with this one."""
+    history = training.get("history", [])
+    if not history:
+        return ""
+    told = ", ".join(f"{run['method']} {run['steps_done']:,} steps in {run['hours']} hours" for run in history)
+    steps, hours = (training[key] + sum(run[key] for run in history) for key in ("steps_done", "hours"))
+    return f" Before that: {told}; in all {steps:,} steps in {hours:.2f} hours."
 
 
 def _option(key: str) -> str:

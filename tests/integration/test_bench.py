@@ -9,12 +9,13 @@ from plotly.graph_objects import Figure
 
 from specviz.__main__ import main
 from specviz.drafters.checkpoint_eagle3 import save_eagle3
-from specviz.evaluation import lanes
+from specviz.evaluation import lanes, publish
 from specviz.evaluation.figures import build_figures
 from specviz.evaluation.records import LaneRecord
 from specviz.evaluation.report import Report
 from specviz.metrics import pool_metrics
 from specviz.trace import load_trace
+from specviz.training.curve import Curve
 from tests.heads import random_head
 from tests.kit import Target, tiny_target
 
@@ -156,6 +157,21 @@ def test_figures_are_plotly_s_and_the_page_needs_no_network(whole: Path):
     assert figures["Speed over nodes"]["data"][0]["x"] == [4, 8]
     page = (whole / "plots.html").read_text(encoding="utf-8")
     assert page.count("Plotly.newPlot(") >= len(figures) and not re.search(r"<(script|link)[^>]+(src|href)=", page)
+
+
+def test_a_bench_and_the_training_curves_are_published_on_one_page(folder: Path, whole: Path, monkeypatch):
+    curve = Curve()
+    for step in (1, 2):
+        curve.add_step(step, {"loss": 3.0 - step, "tokens": 10, "seconds": float(step)})
+    curve.add_measure(2, {"tau": 1.5})
+    (folder / "drafters" / "mine").mkdir(parents=True)
+    curve.save(folder / "drafters" / "mine")
+    flags = {"--bench": whole, "--drafters": folder / "drafters", "--out": folder / "published" / "page.html"}
+    monkeypatch.setattr("sys.argv", ["publish", *(str(part) for pair in flags.items() for part in pair)])
+    publish.main()
+    page = (folder / "published" / "page.html").read_text(encoding="utf-8")
+    assert "Training of mine: loss and held-out tau" in page and "Acceptance by depth" in page
+    assert "Tokens per target pass over nodes" in page and 'src="http' not in page
 
 
 def test_every_table_of_the_markdown_is_rectangular(whole: Path):

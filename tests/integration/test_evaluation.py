@@ -15,6 +15,7 @@ from tests.kit import plain_answer, tiny_target
         ("lookahead", ["--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("lookahead", ["--out", "x", "--trees", "2by16"], "KxROWS"),
         ("lossless", ["--questions", "/no/such/file"], "could not be read"),
+        ("publish", ["--bench", "/no/such", "--drafters", "/no/such", "--out", "x"], "holds no report of a bench"),
         ("perplexity", ["--questions", "/no/such/file"], "could not be read"),
         ("seeds", ["lookahead", "--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("speed", ["--questions", "/no/such/file"], "could not be read"),
@@ -25,7 +26,7 @@ def test_a_mistake_is_a_sentence(script, arguments, words, tmp_path, monkeypatch
     """Guards against tracebacks where a file is missing or a shape misspelt."""
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"question_id": 1, "category": "a", "turns": ["b"]}\n', encoding="utf-8")
-    given = arguments if "--questions" in arguments else [*arguments, "--questions", str(questions)]
+    given = arguments if {"--questions", "--bench"} & {*arguments} else [*arguments, "--questions", str(questions)]
     monkeypatch.setattr(sys, "argv", [script, *given])
     with pytest.raises(SystemExit) as caught:
         runpy.run_module(f"specviz.evaluation.{script}", run_name="__main__")

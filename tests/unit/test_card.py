@@ -6,6 +6,7 @@ import pytest
 
 from specviz.errors import SpecVizError
 from specviz.training.card import write_card
+from specviz.training.lineage import KEPT, earlier_trainings
 
 TRAINING = {
     "method": "eagle3",
@@ -50,6 +51,23 @@ def test_a_card_tells_data_steps_hardware_and_the_outcome(folder):
     assert "train eagle3 --corpus answers-000.jsonl.gz --model bundled --steps 900 --seed 0" in card
     assert "--from eagle3" in card
     assert "--clip" not in card  # not an argument of the command
+
+
+def test_a_card_tells_what_its_weights_learned_before(folder, tmp_path_factory):
+    parent = tmp_path_factory.mktemp("parent")
+    (parent / "training.json").write_text(json.dumps(TRAINING | {"history": [{"steps_done": 100, "hours": 0.25}]}))
+    earlier = earlier_trainings(parent)
+    assert earlier == [{"steps_done": 100, "hours": 0.25}, {key: TRAINING[key] for key in KEPT}]
+    earlier[0]["method"] = "eagle3"
+    training = TRAINING | {"method": "confu", "steps_done": 300, "hours": 1.0, "history": earlier}
+    (folder / "training.json").write_text(json.dumps(training))
+    write_card(folder)
+    told = "eagle3 100 steps in 0.25 hours, eagle3 900 steps in 1.5 hours; in all 1,300 steps in 2.75 hours."
+    assert told in (folder / "README.md").read_text()
+
+
+def test_weights_from_elsewhere_have_no_trainings(tmp_path):
+    assert earlier_trainings(tmp_path) == []
 
 
 def report(lane: str) -> dict:

@@ -158,6 +158,7 @@ class _Job:
         settings, target, prompt = self.row_settings(row), self.target, self.prompts[row]
         sampler = Sampler(settings.temperature, settings.top_p, settings.seed)
         plain = isinstance(drafter, PlainDrafter)
+        full = settings.record == "full"
         return Sequence(
             row=row,
             token_ids=list(prompt),
@@ -171,7 +172,12 @@ class _Job:
                 n_free=target.n_positions - len(prompt),
             ),
             recorder=StepRecorder(
-                target, sampler, settings.record == "full" and not plain, plain, settings.attention_row
+                target,
+                sampler,
+                full and not plain,
+                plain,
+                settings.attention_row,
+                routing=full and settings.method == "plain",
             ),
         )
 

@@ -13,6 +13,7 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
+from specviz.decoding.largest import argmaxes
 from specviz.decoding.masks import MaskBuilder
 from specviz.decoding.rows import Rows, build_rows
 from specviz.decoding.sequence import Sequence
@@ -95,8 +96,7 @@ def _chooser(sequence: Sequence, part: PassPart, node_logits: Tensor) -> Callabl
     """Return the target's choice after each node; greedy choices are made for all nodes at once."""
     sampler, depths, next_position = sequence.sampler, part.proposal.tree.depths, len(part.prefix_ids)
     if sampler.greedy:
-        greedy_ids: list[int] = node_logits.argmax(dim=-1).tolist()
-        return greedy_ids.__getitem__
+        return argmaxes(node_logits).__getitem__
     return lambda node: sampler.choose(node_logits[node], next_position + depths[node])
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from specviz.decoding.record_full import fill_full_record
+from specviz.decoding.largest import argmaxes
+from specviz.decoding.record_full import fill_full_record, target_routing
 from specviz.decoding.record_mask import record_mask
 from specviz.decoding.sampling import Sampler
 from specviz.decoding.statuses import node_statuses
@@ -26,17 +27,24 @@ class StepRecorder:
     """Writes the steps of one sequence.
 
     `plain` names the target itself as the source of every token; `attention_row` is a row of each pass whose
-    attention weights a full record holds.
+    attention weights a full record holds; `routing` adds to a light record what the target's own experts decided.
     """
 
     def __init__(
-        self, target: Target, sampler: Sampler, full: bool, plain: bool, attention_row: int | None = None
+        self,
+        target: Target,
+        sampler: Sampler,
+        full: bool,
+        plain: bool,
+        attention_row: int | None = None,
+        routing: bool = False,
     ) -> None:
         self._target = target
         self._codec: TextCodec = target.tokenizer
         self._sampler = sampler
         self._full = full
         self._plain = plain
+        self._routing = routing
         self._attention_row = attention_row
 
     def choose_attention_row(self, index: int, n_rows: int) -> int | None:
@@ -51,6 +59,8 @@ class StepRecorder:
         step = self._light_record(turn, times)
         if self._full and turn.index > 0:
             fill_full_record(step, turn, self._target, self._sampler)
+        elif self._routing and turn.index > 0:
+            step.routing.extend(target_routing(turn, [0, *turn.accepted]))
         step.times_ms = times.model_copy(update={"record": 1000 * (perf_counter() - started)})
         return step
 
@@ -176,8 +186,10 @@ def target_view(tree: DraftTree, logits: Tensor, sampler: Sampler) -> list[tuple
     token_ids = torch.tensor(tree.token_ids[1:], device=logits.device)
     probs = sampler.probabilities(rows)[parents, token_ids]
     ranks = ranks_of(rows, parents, token_ids)
-    argmaxes = rows.argmax(dim=-1)[parents]
-    return list(zip(probs.tolist(), ranks, argmaxes.tolist(), strict=True))
+    best = argmaxes(rows)
+    return [
+        (prob, rank, best[parent]) for prob, rank, parent in zip(probs.tolist(), ranks, parents.tolist(), strict=True)
+    ]
 
 
 def ranks_of(rows: Tensor, row_of: Tensor, token_ids: Tensor) -> list[int]:

@@ -1,7 +1,7 @@
 """The part of the record that only the level `full` holds: what draft and target said at reached nodes,
 why the target's token was not in the tree, and what was drafted but not sent.
 
-Letters: V vocabulary.
+Letters: R rows, V vocabulary, G contemplate rows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from specviz.decoding.largest import largest
 from specviz.decoding.record_attention import record_attention
 from specviz.decoding.record_shadow import shadow_nodes
 from specviz.decoding.sampling import Sampler
@@ -33,13 +34,13 @@ def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampl
     step.candidates = _unsent(turn, codec)
     reached = [0, *turn.accepted]
     distributions = sampler.probabilities(turn.node_logits[torch.tensor(reached, device=turn.logits.device)])
-    for node, distribution in zip(reached, distributions, strict=True):
-        step.nodes[node].next = _next(turn.proposal.evidence.log_probs.get(node), distribution, codec)
+    for node, distribution, top5 in zip(reached, distributions, top_tokens(distributions, codec), strict=True):
+        step.nodes[node].next = _next(turn.proposal.evidence.log_probs.get(node), distribution, top5, codec)
     last = turn.verdict.last_node
     extra_committed = turn.cut.n_tokens > len(turn.verdict.accepted)
     if extra_committed and not turn.unverified and turn.proposal.evidence.log_probs:
         step.nodes[last].miss = _miss(turn, last)
-    step.routing.extend(_target_routing(turn, reached))
+    step.routing.extend(target_routing(turn, reached))
     step.attention = record_attention(turn)
     if turn.proposal.evidence.shadow is not None:
         step.shadow = shadow_nodes(turn, turn.proposal.evidence.shadow(), codec)
@@ -48,10 +49,15 @@ def fill_full_record(step: StepTrace, turn: Turn, target: Target, sampler: Sampl
         _fill_contemplate(step, target.logits(rows), turn, codec)
 
 
-def top_tokens(probabilities: Tensor, codec: TextCodec, n: int = 5) -> list[TopToken]:
-    """Return the most probable tokens of a distribution (V,); tokens without probability are left out."""
-    best = probabilities.topk(min(n, probabilities.shape[-1]))
-    pairs = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+def top_tokens(probabilities: Tensor, codec: TextCodec, n: int = 5) -> list[list[TopToken]]:
+    """Return the most probable tokens of distributions (R, V); tokens without probability are left out."""
+    best = largest(probabilities, n)
+    rows = zip(best.indices.tolist(), best.values.tolist(), strict=True)
+    return [_listed(token_ids, probs, codec) for token_ids, probs in rows]
+
+
+def _listed(token_ids: list[int], probs: list[float], codec: TextCodec) -> list[TopToken]:
+    pairs = zip(token_ids, probs, strict=True)
     return [TopToken(token_id=i, piece=piece_of(codec, i), prob=prob) for i, prob in pairs if prob > 0]
 
 
@@ -61,23 +67,25 @@ def divergence(target: Tensor, draft_log_probs: Tensor) -> tuple[float, float]:
     Both distributions (V,); the target is renormalised over the tokens that the draft can say.
     """
     sayable = draft_log_probs.isfinite()
-    inside = torch.where(sayable, target, torch.zeros_like(target))
+    inside, log_q = target, draft_log_probs
+    if not bool(sayable.all()):
+        inside, log_q = target[sayable], draft_log_probs[sayable]  # a draft vocabulary is a part of the target's
     mass = inside.sum()
     if mass <= 0:
         return 0.0, 1.0
     p = inside / mass
-    log_q = torch.where(sayable, draft_log_probs, torch.zeros_like(draft_log_probs))
     kl = (torch.special.xlogy(p, p) - p * log_q).sum()
     return max(0.0, float(kl)), max(0.0, 1.0 - float(mass))
 
 
-def _next(draft_log_probs: Tensor | None, target: Tensor, codec: TextCodec) -> NextTrace:
+def _next(draft_log_probs: Tensor | None, target: Tensor, target_top5: list[TopToken], codec: TextCodec) -> NextTrace:
     if draft_log_probs is None:
-        return NextTrace(target_top5=top_tokens(target, codec))
+        return NextTrace(target_top5=target_top5)
     kl, outside = divergence(target, draft_log_probs.to(target.device))
+    best = largest(draft_log_probs[None], 5)
     return NextTrace(
-        draft_top5=top_tokens(draft_log_probs.exp(), codec),
-        target_top5=top_tokens(target, codec),
+        draft_top5=_listed(best.indices[0].tolist(), best.values[0].exp().tolist(), codec),
+        target_top5=target_top5,
         kl=kl,
         outside_mass=outside,
     )
@@ -119,7 +127,7 @@ def _unsent(turn: Turn, codec: TextCodec) -> list[CandidateTrace]:
     ]
 
 
-def _target_routing(turn: Turn, reached: list[int]) -> list[RoutingTrace]:
+def target_routing(turn: Turn, reached: list[int]) -> list[RoutingTrace]:
     """Return what the target's own routers decided at the reached nodes, layer by layer."""
     traces = []
     for routing in turn.routing:
@@ -141,5 +149,5 @@ def _target_routing(turn: Turn, reached: list[int]) -> list[RoutingTrace]:
 
 def _fill_contemplate(step: StepTrace, logits: Tensor, turn: Turn, codec: TextCodec) -> None:
     """Write what each contemplate row would say through the target's head, (G, V), as BiTA would emit it."""
-    for node, distribution in zip(turn.layout.groups, logits.softmax(dim=-1), strict=True):
-        step.nodes[node].contemplate_top5 = top_tokens(distribution, codec)
+    for node, top5 in zip(turn.layout.groups, top_tokens(logits.softmax(dim=-1), codec), strict=True):
+        step.nodes[node].contemplate_top5 = top5

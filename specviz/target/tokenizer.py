@@ -21,6 +21,7 @@ class Tokenizer:
         self._added = {int(i) for i in getattr(hf_tokenizer, "added_tokens_decoder", {})}
         self._n_known = len(hf_tokenizer)
         self._style = _decoder_style(hf_tokenizer)
+        self._entries: dict[int, str | None] = {}  # a record asks for hundreds of tokens a step
 
     @property
     def eos_id(self) -> int | None:
@@ -43,14 +44,14 @@ class Tokenizer:
         return self._hf.decode(list(token_ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
     def is_known(self, token_id: int) -> bool:
-        return 0 <= token_id < self._n_known and self._hf.convert_ids_to_tokens(token_id) is not None
+        return self._entry(token_id) is not None
 
     def shares_ids_with(self, other: Tokenizer) -> bool:
         """Return whether both give every token the same id."""
         return self._hf.get_vocab() == other._hf.get_vocab()
 
     def token_bytes(self, token_id: int) -> bytes | None:
-        token = self._hf.convert_ids_to_tokens(token_id) if self.is_known(token_id) else None
+        token = self._entry(token_id)
         if token is None or self._style is None:
             return None
         if token_id in self._special or token_id in self._added:
@@ -59,6 +60,13 @@ class Tokenizer:
             return bytes(BYTE_OF_CHAR[char] for char in token)
         match = BYTE_FALLBACK.fullmatch(token)
         return bytes.fromhex(match[1]) if match else token.replace("▁", " ").encode("utf-8")
+
+    def _entry(self, token_id: int) -> str | None:
+        """Return the vocabulary's own spelling of a token, or None where it has none."""
+        if token_id not in self._entries:
+            inside = 0 <= token_id < self._n_known
+            self._entries[token_id] = self._hf.convert_ids_to_tokens(token_id) if inside else None
+        return self._entries[token_id]
 
 
 def _decoder_style(hf_tokenizer: Any) -> str | None:

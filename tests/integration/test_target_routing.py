@@ -4,8 +4,11 @@ import pytest
 import torch
 from transformers import OlmoeConfig, OlmoeForCausalLM, Qwen3MoeConfig, Qwen3MoeForCausalLM
 
+from specviz.decoding.engine import Engine
 from specviz.drafters.draft_tree import TreeShape
 from specviz.drafters.eagle3 import Eagle3Drafter
+from specviz.settings import make_settings
+from specviz.trace import RunTrace
 from tests.heads import random_head
 from tests.kit import Target, answer_of, run_lane, tiny_config, tiny_target
 
@@ -59,3 +62,28 @@ def test_a_light_record_and_a_dense_target_have_none():
     dense = tiny_target(tiny_config())
     drafter = Eagle3Drafter(dense, random_head(dense), TreeShape(6, 2, 3))
     assert all(not step.routing for step in run_lane(dense, drafter, PROMPT, 4)[1])
+
+
+def test_the_plain_lane_records_the_routing_of_each_token_at_level_full():
+    engine = Engine(["tiny"])
+    target = qwen3()
+    engine.add_target("tiny", target)
+    levels = {level: _plain_run(engine, level) for level in ("light", "full")}
+    assert all(not step.routing for step in levels["light"].steps)
+    run = levels["full"]
+    ids = torch.tensor([PROMPT + [token.token_id for token in run.answer]])
+    logits = target.model(input_ids=ids, output_router_logits=True, use_cache=False).router_logits
+    assert not run.steps[0].routing
+    for step in run.steps[1:]:
+        assert [(route.site, route.node) for route in step.routing] == [(f"target.{i}", 0) for i in range(8)]
+        for layer, route in enumerate(step.routing):
+            expected = logits[layer][step.prefix_len - 1].softmax(-1)
+            assert route.probabilities == pytest.approx(expected.tolist(), abs=1e-4)
+            assert route.selected == expected.topk(2).indices.tolist()
+
+
+def _plain_run(engine: Engine, level: str) -> RunTrace:
+    prompt = bytes(PROMPT).decode()
+    run = engine.run(prompt, make_settings(method="plain", model="tiny", max_new_tokens=4, raw=True, record=level))
+    assert isinstance(run, RunTrace)
+    return run

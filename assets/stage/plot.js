@@ -34,8 +34,10 @@ export function makePlot(stage, kind, attributes = {}) {
   async function redraw() {
     if (!shown) return;
     if (!element._context) await begin();
-    const frame = figures.frames[currentTheme()][kind];
-    window.Plotly.react(element, joinFrame(shown, frame));
+    const figure = joinFrame(shown, figures.frames[currentTheme()][kind]);
+    // plotly.js drops the height when the window changes its size, and takes the one of the element.
+    element.style.height = figure.layout.height ? `${figure.layout.height}px` : '';
+    window.Plotly.react(element, figure);
   }
 
   // On a page with a <base> plotly.js names clip paths and patterns by the page's whole address. Ours changes with every

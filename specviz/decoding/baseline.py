@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from collections.abc import Generator, Iterator
+from contextlib import closing
 
 import torch
 from torch import Tensor
 
+from specviz.decoding.events import Passing
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.limits import Ending
-from specviz.decoding.loop import decode
+from specviz.decoding.loop import run_turns
 from specviz.decoding.masks import MaskBuilder
 from specviz.decoding.record import StepRecorder
 from specviz.decoding.sampling import Sampler
@@ -24,8 +26,8 @@ from specviz.trace import BaselineTrace, DivergenceTrace, RunTrace
 WARM_UP_STEPS = 3
 
 
-def warm_up(target: Target, drafter: Drafter, prompt_ids: list[int]) -> None:
-    """Run a few steps of the drafter and of plain decoding, whose time nobody counts."""
+def warm_up(target: Target, drafter: Drafter, prompt_ids: list[int]) -> Iterator[Passing]:
+    """Run a few steps of the drafter and of plain decoding, whose time nobody counts; tell each pass before it."""
     for lane in (PlainDrafter(), drafter):
         sequence = Sequence(
             row=0,
@@ -35,13 +37,26 @@ def warm_up(target: Target, drafter: Drafter, prompt_ids: list[int]) -> None:
             ending=Ending(target.tokenizer, frozenset(), (), WARM_UP_STEPS * 64, target.n_positions - len(prompt_ids)),
             recorder=StepRecorder(target, Sampler(), full=False, plain=True),
         )
-        for _ in islice(decode(target, lane, [sequence]), WARM_UP_STEPS):
-            pass
+        n_steps = 0
+        with closing(run_turns(target, lane, [sequence])) as turns:
+            for told in turns:
+                if isinstance(told, Passing):
+                    yield told
+                elif (n_steps := n_steps + 1) == WARM_UP_STEPS:
+                    break
 
 
-def attach_baseline(target: Target, sequence: Sequence, run: RunTrace) -> RunTrace:
-    """Decode `sequence` plainly and return `run` with the comparison and its measured speed-up."""
-    steps = [step for _, step in decode(target, PlainDrafter(), [sequence])]
+def attach_baseline(target: Target, sequence: Sequence, run: RunTrace) -> Generator[Passing, None, RunTrace]:
+    """Decode `sequence` plainly and return `run` with the comparison and its measured speed-up.
+
+    Each pass is told before it begins.
+    """
+    steps = []
+    for told in run_turns(target, PlainDrafter(), [sequence]):
+        if isinstance(told, Passing):
+            yield told
+        else:
+            steps.append(told[1])
     tokens = [token for step in steps for token in step.committed]
     plain_ids = [token.token_id for token in tokens]
     own_ids = [token.token_id for token in run.answer]

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import specviz
 from specviz.decoding.baseline import attach_baseline, warm_up
-from specviz.decoding.events import Event, Finished, Started, Stepped
+from specviz.decoding.events import Event, Finished, Passing, Started, Stepped
 from specviz.decoding.limits import Ending
-from specviz.decoding.loop import decode
+from specviz.decoding.loop import run_turns
 from specviz.decoding.record import StepRecorder
 from specviz.decoding.sampling import Sampler
 from specviz.decoding.sequence import Sequence
@@ -97,18 +97,19 @@ class Engine:
         raise AssertionError("a stream ends with Finished")
 
     def stream(self, prompts: list[str], settings: RunSettings) -> Iterator[Event]:
-        """Run prompts and tell each step; closing the generator ends the run after the step in hand."""
+        """Run prompts and tell each pass before it begins and each step; closing the generator ends the run there."""
         job = self._prepare(prompts, settings)
         yield Started([job.header(row) for row in range(len(job.prompts))])
         if settings.compare_plain:
-            warm_up(job.target, job.drafter, job.prompts[0])
+            yield from warm_up(job.target, job.drafter, job.prompts[0])
         done: list[RunTrace] = []
         for rows in job.batches():
             lanes = [_Lane(job, row) for row in rows]
             yield from _stream_batch(job, lanes)
             done.extend(lane.finished() for lane in lanes)
         if settings.compare_plain:
-            done = [attach_baseline(job.target, job.sequence(run.row, PlainDrafter()), run) for run in done]
+            for i, run in enumerate(done):
+                done[i] = yield from attach_baseline(job.target, job.sequence(run.row, PlainDrafter()), run)
         yield Finished(done[0] if len(done) == 1 else BatchTrace(batch=done))
 
     def find_checkpoint(self, settings: RunSettings, target: Target) -> Path | None:
@@ -255,9 +256,13 @@ def _n_characters(step: StepTrace) -> int:
     return sum(len(token.piece) for token in step.committed)
 
 
-def _stream_batch(job: _Job, lanes: list[_Lane]) -> Iterator[Stepped]:
+def _stream_batch(job: _Job, lanes: list[_Lane]) -> Iterator[Passing | Stepped]:
     by_row = {lane.sequence.row: lane for lane in lanes}
-    for sequence, step in decode(job.target, job.drafter, [lane.sequence for lane in lanes]):
+    for told in run_turns(job.target, job.drafter, [lane.sequence for lane in lanes]):
+        if isinstance(told, Passing):
+            yield told
+            continue
+        sequence, step = told
         lane = by_row[sequence.row]
         lane.add(step)
         yield from lane.tellable()

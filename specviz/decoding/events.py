@@ -15,6 +15,11 @@ class Started:
 
 
 @dataclass(frozen=True)
+class Passing:
+    """A pass of the target is about to begin: whoever closes the run here has none of it computed in vain."""
+
+
+@dataclass(frozen=True)
 class Stepped:
     """One step of one batch row, held back while its text may still become a stop text.
 
@@ -34,4 +39,5 @@ class Finished:
     trace: RunTrace | BatchTrace
 
 
-Event = Started | Stepped | Finished
+Told = Started | Stepped | Finished  # what a reader wants to know
+Event = Told | Passing

@@ -6,13 +6,14 @@ the trace see it. Letters: B sequences, R rows, T nodes, V vocabulary, H hidden.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from itertools import count
 from time import perf_counter
 
 import torch
 from torch import Tensor
 
+from specviz.decoding.events import Passing
 from specviz.decoding.largest import argmaxes
 from specviz.decoding.masks import MaskBuilder
 from specviz.decoding.rows import Rows, build_rows
@@ -28,6 +29,13 @@ HEADROOM = 64  # columns for the rows of the first passes; the cache grows where
 
 def decode(target: Target, drafter: Drafter, sequences: list[Sequence]) -> Iterator[tuple[Sequence, StepTrace]]:
     """Decode all sequences to their ends, yielding each step of each sequence as it is done."""
+    return (told for told in run_turns(target, drafter, sequences) if not isinstance(told, Passing))
+
+
+def run_turns(
+    target: Target, drafter: Drafter, sequences: list[Sequence]
+) -> Generator[Passing | tuple[Sequence, StepTrace], None, None]:
+    """Decode as `decode` does, and say before each pass of the target that it is about to begin."""
     longest = max(len(sequence.token_ids) for sequence in sequences)
     cache = target.new_cache(len(sequences), longest + HEADROOM, drafter.soft_rows)
     masks = MaskBuilder()
@@ -38,6 +46,8 @@ def decode(target: Target, drafter: Drafter, sequences: list[Sequence]) -> Itera
         rows = build_rows(target, masks, cache, active, proposals)
         draft_ms = clock.lap()
 
+        yield Passing()
+        clock.lap()  # what the reader did meanwhile is no part of the step
         attention_row = active[0].recorder.choose_attention_row(index, rows.n_rows)
         hidden = target.forward(rows.embeds, rows.positions, rows.mask, cache, drafter.feature_layers, attention_row)
         turns = [

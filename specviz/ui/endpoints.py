@@ -16,7 +16,7 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.decoding.events import Event, Finished, Started
+from specviz.decoding.events import Event, Finished, Passing, Started, Told
 from specviz.errors import SpecVizError
 from specviz.settings import RunSettings
 from specviz.trace import to_json
@@ -66,7 +66,7 @@ def add_endpoints(backend: Backend, decode: Decode, limits: VisitorLimits) -> No
     """Add the endpoints to the current page; they wait in one queue with its Run button."""
     names = list(_parameters(backend))
 
-    def stream(values: tuple[Any, ...]) -> Iterator[Event]:
+    def stream(values: tuple[Any, ...]) -> Iterator[Told]:
         fields = dict(zip(names, values, strict=True))
         with sentences():
             request = make_request(fields.pop("prompt"), fields, backend, limits)
@@ -101,16 +101,17 @@ class sentences:  # noqa: N801 - read as a statement: `with sentences(): ...`
             raise gr.Error(UNEXPECTED, print_exception=False) from None
 
 
-def _bound(events: Iterator[Event], wall_seconds: float) -> Iterator[Event]:
-    """Pass events on until the time is up: a client that went away does not stop its run."""
+def _bound(events: Iterator[Event], wall_seconds: float) -> Iterator[Told]:
+    """Pass on what a client is told until the time is up: a client that went away does not stop its run."""
     deadline = time.monotonic() + wall_seconds
     for event in events:
-        yield event
+        if not isinstance(event, Passing):
+            yield event
         if time.monotonic() > deadline and not isinstance(event, Finished):
             raise SpecVizError(f"A run on this page may take {wall_seconds:g} seconds; ask for fewer new tokens.")
 
 
-def _event_record(event: Event) -> dict[str, Any]:
+def _event_record(event: Told) -> dict[str, Any]:
     """Return an event as plain values."""
     if isinstance(event, Started):
         return {"event": "started", "runs": [json.loads(packing.head_text(run)) for run in event.runs]}

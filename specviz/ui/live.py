@@ -10,7 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
-from specviz.decoding.events import Event, Finished, Started, Stepped
+from specviz.decoding.events import Finished, Passing, Started, Stepped, Told
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run, first_departure
 from specviz.sentence import say
@@ -32,7 +32,7 @@ UNEXPECTED = say("Something went wrong on the server, and the run ended here; th
 
 @dataclass
 class StopSwitch:
-    """One session's wish to stop; the run looks at it after every step."""
+    """One session's wish to stop; the run looks at it after every step and before every pass of the target."""
 
     requested: bool = False
     running: bool = False
@@ -58,7 +58,7 @@ class LiveRun:
     runs: list[RunTrace] = field(default_factory=list)
     pieces: list[list[str]] = field(default_factory=list)
 
-    def make_items(self, events: Iterable[Event | Ended]) -> list[packing.Item]:
+    def make_items(self, events: Iterable[Told | Ended]) -> list[packing.Item]:
         """Return the items of some events, with the metrics as they are after them."""
         items: list[packing.Item] = []
         touched: set[int] = set()
@@ -121,7 +121,7 @@ def stage_value(run: str, n: int, packed: bytes) -> StageValue:
 
 def _guard(
     decode: Decode, request: RunRequest, switch: StopSwitch, wall_seconds: float, language: str
-) -> Generator[Event | Ended, None, None]:
+) -> Generator[Told | Ended, None, None]:
     """Yield the engine's events until it ends, fails, is stopped, or takes too long."""
     deadline = time.monotonic() + wall_seconds
     switch.running = True
@@ -131,7 +131,8 @@ def _guard(
             return
         with closing(decode(request.prompts, request.settings)) as events:  # type: ignore[type-var]
             for event in events:
-                yield event
+                if not isinstance(event, Passing):
+                    yield event
                 if isinstance(event, Finished):
                     return
                 if switch.requested:

@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from specviz.decoding.engine import Engine
-from specviz.decoding.events import Finished, Started, Stepped
+from specviz.decoding.events import Finished, Passing, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.settings import make_settings
 from tests.kit import Target, tiny_config, tiny_engine, tiny_target
@@ -71,6 +71,18 @@ def test_what_may_become_stop_text_is_not_streamed(engine: Engine):
             assert event.trace.finish_reason == "stop_text"
             joined = "".join(token.piece for token in event.trace.answer)
             assert joined[: len(joined) - event.trace.text_cut] == event.trace.text
+
+
+@pytest.mark.parametrize("n_passes", [1, 6, 20, 40])
+def test_a_run_can_be_closed_before_any_pass(engine: Engine, n_passes: int):
+    """F20: between draft and verification too, while it warms up, and in the plain lane behind a run."""
+    asked = settings(max_new_tokens=30, compare_plain=True)
+    events = engine.stream(["abc"], asked)
+    passes = (event for event in events if isinstance(event, Passing))
+    for _ in range(n_passes):
+        next(passes)
+    events.close()
+    assert engine.run("abc", asked).text == engine.run("abc", settings(max_new_tokens=30)).text
 
 
 def test_a_false_start_of_a_stop_text_is_released(engine: Engine):

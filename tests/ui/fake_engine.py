@@ -1,6 +1,7 @@
 """A scripted engine: whole traces without a model, for the page's tests and for looking at the page.
 
-The prompt chooses the script: `slow`, `long`, `hostile`, `bytes`, `fail`, `refuse`, `experts`, anything else is prose.
+The prompt chooses the script: `very slow`, `slow`, `long`, `hostile`, `bytes`, `fail`, `refuse`, `experts`; anything
+else is prose.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from specviz.decoding.events import Event, Finished, Started, Stepped
+from specviz.decoding.events import Event, Finished, Passing, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.metrics import compute_metrics
 from specviz.settings import RunSettings
@@ -75,6 +76,7 @@ class FakeEngine:
     methods: list[str] = field(default_factory=lambda: ["plain", "lookahead"])
     n_steps: int = 0
     closed: int = 0
+    begun: list[float] = field(default_factory=list)  # the clock's time at which each pass began
 
     def info(self, model: str) -> ModelInfo:
         """Describe the scripted model."""
@@ -88,23 +90,29 @@ class FakeEngine:
         try:
             yield Started([run.model_copy(update={"steps": []}) for run in runs])
             yield from self._play(prompts, runs)
-            if settings.compare_plain:
-                time.sleep(0.3)  # the plain lane runs last, and its numbers come with the end
+            if settings.compare_plain:  # the plain lane runs last, and its numbers come with the end
+                for _ in runs[0].answer:
+                    yield from self._pass(0.3 / len(runs[0].answer))
             yield Finished(runs[0] if len(runs) == 1 else BatchTrace(batch=runs))
         finally:
             self.closed += 1
 
     def _play(self, prompts: list[str], runs: list[RunTrace]) -> Iterator[Event]:
-        delay = 0.5 if "slow" in prompts[0] else self.delay
+        delay = 2.0 if "very slow" in prompts[0] else 0.5 if "slow" in prompts[0] else self.delay
         for i in range(max(len(run.steps) for run in runs)):
+            yield from self._pass(delay)
             for row, run in enumerate(runs):
                 if i < len(run.steps):
                     so_far = "".join(token.piece for step in run.steps[: i + 1] for token in step.committed)
                     yield Stepped(row, run.steps[i], so_far[: len(run.text)])
-            self.n_steps += 1
-            time.sleep(delay)
             if "fail" in prompts[0] and i == 5:
                 raise RuntimeError("a detail that must not reach the page")
+
+    def _pass(self, seconds: float) -> Iterator[Event]:
+        yield Passing()
+        self.n_steps += 1
+        self.begun.append(time.time())
+        time.sleep(seconds)
 
 
 def make_run(row: int, prompt: str, settings: RunSettings, model: ModelInfo) -> RunTrace:

@@ -8,6 +8,7 @@ import pytest
 from fake_engine import FakeEngine
 from unpacking import read_values
 
+from specviz.decoding.events import Passing
 from specviz.settings import make_settings
 from specviz.ui.live import UNEXPECTED, StopSwitch, stream_run
 from specviz.ui.request import RunRequest
@@ -66,6 +67,22 @@ def test_stop_ends_the_work_after_the_step_in_hand():
     assert engine.n_steps <= done + 1 and engine.closed == 1 and not switch.running
     assert rest[-1]["kind"] == "finish"
     assert json.loads(rest[-1]["heads"][0])["finish_reason"] == "stopped"
+
+
+@pytest.mark.parametrize("n_passes", [0, 3, 40])
+def test_stop_begins_no_further_pass(n_passes):
+    """Guards a stop that was seen only after the pass behind the draft, and not at all in the plain lane."""
+    engine, switch = FakeEngine(delay=0), StopSwitch()
+
+    def decode(prompts, settings):
+        for event in engine.stream(prompts, settings):
+            switch.requested = isinstance(event, Passing) and engine.n_steps == n_passes
+            yield event
+
+    asked = request(compare_plain=True, k=1)
+    items = read_values(stream_run(decode, asked, switch, TraceShelf(), 60.0, interval=0.0))
+    assert engine.n_steps == n_passes
+    assert json.loads(items[-1]["heads"][0])["finish_reason"] == "stopped"
 
 
 def test_a_run_that_was_stopped_while_it_waited_never_begins():

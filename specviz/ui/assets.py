@@ -18,11 +18,17 @@ STAGE_MODULES = ASSETS / "stage"
 STAGE_STYLES = [ASSETS / "stage.css", *sorted(STAGE_MODULES.glob("*.css"))]
 PLOTLY_SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stage…</p></div>'
+PAGE_STYLE = ASSETS / "page.css"
 
 
 def read_styles() -> str:
     """Return the style sheet of the stage."""
     return "".join(path.read_text(encoding="utf-8") for path in STAGE_STYLES)
+
+
+def read_page_style() -> str:
+    """Return an element with the rules for what lies around the stage, where a component's own sheet does not reach."""
+    return f"<style>{PAGE_STYLE.read_text(encoding='utf-8')}</style>"
 
 
 def collect_constants(recordings: dict[str, Path]) -> dict[str, Any]:

@@ -14,7 +14,9 @@ import gradio as gr
 from gradio.components import Component
 
 from specviz.settings import FIELDS_OF_METHOD, Placeholder, RunSettings, SlotAttention
+from specviz.trace import RunTrace
 from specviz.ui.backend import Backend
+from specviz.ui.opening import EXAMPLES, choose_method, choose_prompt
 from specviz.ui.request import VisitorLimits
 
 AUTO = "auto"
@@ -32,14 +34,6 @@ ALWAYS_SHOWN = ("method", "max_new_tokens", "seed", "model", "stop", "raw", "att
 UNUSED_BY_SELECTION = {
     "verified": ("threshold",),
     "self-consistent": ("candidates", "rows", "temperature", "top_p"),
-}
-
-EXAMPLES = {
-    "code": "Write a Python function that returns the n-th Fibonacci number, with a docstring.",
-    "repetition": "Repeat this sentence three times: The quick brown fox jumps over the lazy dog.",
-    "prose": "Explain in three short sentences why the sky is blue.",
-    "list": "List the planets of the solar system, one on each line.",
-    "arithmetic": "Mia has 3 boxes with 12 pencils each and gives 7 away. How many are left? Think step by step.",
 }
 
 
@@ -110,22 +104,25 @@ def is_used(name: str, method: str, selection: str) -> bool:
     return method != "lookahead" or name not in UNUSED_BY_SELECTION[selection]
 
 
-def build_controls(backend: Backend, limits: VisitorLimits) -> Controls:
-    """Lay the controls out in the current column and connect what shows and hides them."""
+def build_controls(backend: Backend, limits: VisitorLimits, shown: RunTrace | None = None) -> Controls:
+    """Lay the controls out in the current column and connect what shows and hides them.
+
+    They open on the prompt and method of the run that the page shows first, where the same can be run here.
+    """
     controls = Controls()
-    _build_prompts(controls, limits)
-    _build_method(controls, backend)
+    _build_prompts(controls, limits, choose_prompt(shown))
+    _build_method(controls, backend, choose_method(backend, shown))
     _build_sampling(controls)
     _build_more(controls, backend)
     _connect_visibility(controls, backend)
     return controls
 
 
-def _build_prompts(controls: Controls, limits: VisitorLimits) -> None:
+def _build_prompts(controls: Controls, limits: VisitorLimits, prompt: str) -> None:
     for row in range(limits.prompts):
         box = gr.Textbox(
             label="Prompt" if row == 0 else f"Prompt {row + 1}",
-            value=EXAMPLES["code"] if row == 0 else "",
+            value=prompt if row == 0 else "",
             lines=3,
             max_lines=8,
             visible=row == 0,
@@ -159,11 +156,10 @@ def _build_batch_switch(controls: Controls) -> None:
     )
 
 
-def _build_method(controls: Controls, backend: Backend) -> None:
+def _build_method(controls: Controls, backend: Backend, method: str) -> None:
     methods = [(METHOD_LABELS[name], name) for name in backend.methods]
-    default = "lookahead" if "lookahead" in backend.methods else backend.methods[0]
     add = controls.settings
-    add["method"] = gr.Dropdown(methods, value=default, label="Method", elem_id="method")
+    add["method"] = gr.Dropdown(methods, value=method, label="Method", elem_id="method")
     add["drafter"] = _choice("drafter", "Drafter", list(backend.drafter_names))
     add["selection"] = gr.Dropdown(
         [("verified (lossless)", "verified"), ("self-consistent (lossy)", "self-consistent")],

@@ -12,6 +12,7 @@ from typing import Any
 import gradio as gr
 
 from specviz.errors import SpecVizError
+from specviz.trace import RunTrace
 from specviz.ui.assets import ASSETS
 from specviz.ui.backend import Backend, Decode
 from specviz.ui.controls import Controls, build_controls
@@ -20,7 +21,7 @@ from specviz.ui.link import read_link
 from specviz.ui.live import StageValue, StopSwitch, stream_run
 from specviz.ui.recorded import file_value, stream_upload
 from specviz.ui.request import RunRequest, VisitorLimits, make_request
-from specviz.ui.shelf import TraceShelf
+from specviz.ui.shelf import RECORDED, TraceShelf
 from specviz.ui.stage import build_stage
 from specviz.ui.trace_file import list_recordings, read_trace_file
 from specviz.ui.words import language_of, translate_error, translate_page
@@ -31,6 +32,11 @@ Speculative decoding, step by step: what was drafted, what the target accepted, 
 it one pass.
 """
 
+OPEN_CONTROLS = """() => {
+  const isOpen = document.querySelector('#controls').classList.toggle('is-open');
+  document.querySelector('#open-controls').setAttribute('aria-expanded', String(isOpen));
+}"""
+MARK_CLOSED = "() => document.querySelector('#open-controls').setAttribute('aria-expanded', 'false')"
 SECONDS_TO_END = 10.0
 PRIVATE: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
@@ -48,8 +54,9 @@ def build_page(
         switch = gr.State(StopSwitch())
         with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=330, elem_id="controls"):
-                gr.Markdown(INTRODUCTION)
-                controls = build_controls(backend, limits)
+                gr.Markdown(INTRODUCTION, elem_id="introduction")
+                _build_opener(page)
+                controls = build_controls(backend, limits, _first_run(shelf))
                 upload = gr.UploadButton(
                     "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
                 )
@@ -62,6 +69,18 @@ def build_page(
     page.queue(max_size=limits.queue, default_concurrency_limit=4)
     translate_page(page)
     return page
+
+
+def _build_opener(page: gr.Blocks) -> None:
+    """A narrow screen shows the controls only when they are asked for (`assets/page.css`)."""
+    opener = gr.Button("Your own prompt and settings", size="sm", elem_id="open-controls")
+    opener.click(None, js=OPEN_CONTROLS, api_visibility="private")
+    page.load(None, js=MARK_CLOSED, api_visibility="private")
+
+
+def _first_run(shelf: TraceShelf) -> RunTrace | None:
+    first = next(iter(shelf.recordings), None)
+    return shelf.runs(f"{RECORDED}{first}")[0] if first else None
 
 
 def _first_value(shelf: TraceShelf) -> dict[str, Any] | None:
@@ -107,9 +126,7 @@ def _connect_run(
         **PRIVATE,
     )
     running.then(_reset_buttons, None, buttons, js=_announce("over"), concurrency_limit=None, **PRIVATE)
-    stopping = controls.stop.click(
-        request_stop, [switch], None, js=_announce("stopping", 1), concurrency_limit=None, **PRIVATE
-    )
+    stopping = controls.stop.click(request_stop, [switch], None, js=_announce("stopping", 1), queue=False, **PRIVATE)
     stopping.then(None, None, None, cancels=[running])
 
 

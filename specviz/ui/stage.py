@@ -12,7 +12,15 @@ from typing import Any
 
 import gradio as gr
 
-from specviz.ui.assets import PLOTLY_SCRIPT, STAGE_MODULES, STAGE_SCRIPT, TEMPLATE, collect_constants, read_styles
+from specviz.ui.assets import (
+    PLOTLY_SCRIPT,
+    STAGE_MODULES,
+    STAGE_SCRIPT,
+    TEMPLATE,
+    collect_constants,
+    read_page_style,
+    read_styles,
+)
 from specviz.ui.questions import answer_question
 from specviz.ui.shelf import TraceShelf
 
@@ -44,7 +52,7 @@ def build_stage(value: dict[str, Any] | None, shelf: TraceShelf) -> gr.HTML:
     gr.set_static_paths([STAGE_SCRIPT, STAGE_MODULES, PLOTLY_SCRIPT])
     return gr.HTML(
         value,
-        html_template=TEMPLATE,
+        html_template=read_page_style() + TEMPLATE,
         css_template=read_styles(),
         js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(collect_constants(shelf.recordings))),
         apply_default_css=False,

@@ -26,7 +26,9 @@ class Visitor:
         self.tab = tab
 
     def ask(self, prompt: str, **fields: str) -> Visitor:
-        """Fill the controls in and press Run."""
+        """Fill the controls in and press Run; on a phone they wait behind a button."""
+        if not self.tab.is_visible("#run"):
+            self.tab.click("#open-controls")
         self.tab.fill("#prompt-0 textarea", prompt)
         for name, value in {**UNTOUCHED, **fields}.items():
             if name not in fields and not self.tab.is_visible(f"#{name}"):

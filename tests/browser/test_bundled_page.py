@@ -34,6 +34,8 @@ def test_a_prompt_becomes_coloured_tokens_beside_their_mask(open_tab, bundled_ur
 
 def test_lookahead_says_what_plain_decoding_says(open_tab, bundled_url):
     visitor = Visitor(open_tab(bundled_url))
+    visitor.tab.click("#method input")
+    visitor.tab.get_by_role("option", name="Lookahead Attention").click()
     visitor.tab.click("text=More settings")
     visitor.tab.get_by_label("Decode plainly too, to measure the speed-up").check()
     visitor.run("Repeat three times: the quick brown fox.", max_new_tokens="16")

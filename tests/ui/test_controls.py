@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gradio as gr
 import pytest
-from fake_engine import FakeEngine
+from fake_engine import FakeEngine, make_run
 
 from specviz.settings import RunSettings, make_settings
+from specviz.trace import TokenTrace
 from specviz.ui.controls import AUTO, build_controls, fields_of_values, is_used
+from specviz.ui.opening import EXAMPLES, choose_prompt
 from specviz.ui.request import VisitorLimits
 
 ENGINE = FakeEngine(drafter_names=["mine"], methods=["plain", "lookahead", "eagle3", "confu"])
@@ -22,6 +24,22 @@ def controls():
 def values_of(controls, **changes):
     initial = {name: component.value for name, component in controls.settings.items()}
     return {**initial, **changes}
+
+
+@pytest.mark.parametrize(("model", "expected"), [("scripted", "confu"), ("another", "lookahead")])
+def test_the_controls_open_on_the_run_that_is_shown_where_its_model_is_offered(model, expected):
+    shown = make_run(0, EXAMPLES["list"], make_settings(model=model), ENGINE.info(model))
+    shown = shown.model_copy(update={"method": "confu"})
+    with gr.Blocks():
+        opened = build_controls(ENGINE, VisitorLimits(), shown)
+    assert opened.settings["method"].value == expected and opened.settings["nodes"].visible == (expected == "confu")
+    assert choose_prompt(None) == EXAMPLES["code"]
+
+
+def test_the_controls_open_on_the_prompt_of_the_run_that_is_shown():
+    run = make_run(0, "x", make_settings(), ENGINE.info("scripted"))
+    piece = TokenTrace(token_id=0, piece=f"user: {EXAMPLES['list']}", source="prompt")
+    assert choose_prompt(run.model_copy(update={"prompt": [piece]})) == EXAMPLES["list"]
 
 
 def test_every_setting_has_a_control(controls):

@@ -10,7 +10,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = {"torch", "transformers", "accelerate", "safetensors"}
 RULES = {
-    "settings.py errors.py trace.py mask_trace.py metrics.py sentence.py table.py text.py": HEAVY | {"gradio", "plotly", "numpy"},
+    "settings.py errors.py trace.py mask_trace.py metrics.py sentence.py table.py text.py": HEAVY
+    | {"gradio", "plotly", "numpy"},
     "terminal.py": HEAVY | {"gradio", "plotly"},
     "target decoding drafters": {"gradio", "plotly", "specviz.figures", "specviz.ui"},
     "training evaluation": {"gradio", "specviz.ui", "specviz.commands"},

@@ -36,7 +36,7 @@ OPEN_CONTROLS = """() => {
   const isOpen = document.querySelector('#controls').classList.toggle('is-open');
   document.querySelector('#open-controls').setAttribute('aria-expanded', String(isOpen));
 }"""
-MARK_CLOSED = "() => document.querySelector('#open-controls').setAttribute('aria-expanded', 'false')"
+MARK_CLOSED = "() => document.querySelector('#open-controls')?.setAttribute('aria-expanded', 'false')"
 SECONDS_TO_END = 10.0
 PRIVATE: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 

@@ -7,6 +7,7 @@
 import { EXTRA_NODE, findExtra, h } from './stage/dom.js';
 import { makeHeader } from './stage/header.js';
 import { openInbox } from './stage/inbox.js';
+import { openGiven } from './stage/lessons/lessons.js';
 import { makeLibrary } from './stage/library.js';
 import { makeMetrics } from './stage/metrics.js';
 import { paletteStyle } from './stage/palette.js';
@@ -30,6 +31,7 @@ export function start(context) {
   const stage = new Stage(context);
   openInbox(context, (item, message, tape) => stage.receive(item, message, tape), (error) => stage.set({ error }));
   stage.library.openFirst(readLink());
+  openGiven(stage);
   document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
   document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
   document.addEventListener('specviz:over', () => stage.close());

@@ -2,7 +2,8 @@
 //
 // A pane is what `makeSomething(stage)` returns: `{ element, update(state, changed) }`. `update` is called once a
 // frame while its tab is shown, with the names of what changed since its last call (the fields of `state`, and
-// `steps`, `metrics`, `finish` when more of the run arrived). A tab without a visible pane has no button.
+// `steps`, `metrics`, `finish` when more of the run arrived). A tab that `asks` is left out of a page to take
+// along, which has nobody to ask.
 //
 // What a pane may use:
 //   stage.state                {run, row, step, node, expert, view, phase, follow, playing, ...}; read only
@@ -35,6 +36,6 @@ import { phrase } from './words.js';
 export const TABS = [
   { name: 'step', label: phrase('Step'), panes: [makeDrafted, makeInspector, makeCharts, makeTwins, makeWhatIf, makeThoughts, makeMaskProof, makeSeed, makeWaterfall] },
   { name: 'run', label: phrase('Run'), panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
-  { name: 'compare', label: phrase('Compare'), panes: [makeCompare] },
-  { name: 'lessons', label: phrase('Lessons'), panes: [makeLessons] },
+  { name: 'compare', label: phrase('Compare'), panes: [makeCompare], asks: true },
+  { name: 'lessons', label: phrase('Lessons'), panes: [makeLessons], asks: true },
 ];

@@ -8,7 +8,8 @@ import { t } from './words.js';
 const MOVES = { ArrowLeft: -1, ArrowRight: 1 };
 
 export function makeTabs(stage) {
-  const tabs = TABS.filter(({ panes }) => panes.length).map((tab) => makeTab(stage, tab));
+  const { isOffline } = stage.context;
+  const tabs = TABS.filter(({ panes, asks }) => panes.length && !(isOffline && asks)).map((tab) => makeTab(stage, tab));
   const list = h('div', { class: 'tabs', role: 'tablist', 'aria-label': t('Views'), onkeydown: move }, ...tabs.map((tab) => tab.button));
   const element = h('div', { class: 'views' }, list, ...tabs.map((tab) => tab.panel));
 

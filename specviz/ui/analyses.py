@@ -6,7 +6,7 @@ Every question names its run by a handle, so a recorded run is analysed without 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from specviz.analysis.compare import Comparison, StepPair, compare_runs
@@ -18,6 +18,7 @@ from specviz.analysis.mask_proof import prove_row
 from specviz.analysis.misses import MISS_SENTENCES, count_misses, find_miss
 from specviz.analysis.race import make_race
 from specviz.analysis.regrow import Change
+from specviz.analysis.rows import find_row, name_prompts
 from specviz.analysis.shadow import compare_shadow, total_shadow
 from specviz.analysis.token_kind import count_kinds
 from specviz.analysis.waterfall import make_waterfall, share_times
@@ -49,9 +50,10 @@ Answer = dict[str, Any]
 
 @dataclass(frozen=True)
 class _AboutRun:
-    """A question that asks nothing further of a run."""
+    """A question that nobody asks: about a run, or a step of it."""
 
     about: RunTrace
+    values: dict[str, Any] = field(default_factory=dict)
 
     def run(self) -> RunTrace:
         """Return the run."""
@@ -62,6 +64,18 @@ def answer_whole_run(run: RunTrace) -> Answer:
     """Return the answers about a run as a whole by kind, for a page that has nobody to ask."""
     about: Any = _AboutRun(run)
     return {kind: ANALYSES[kind](about) for kind in WHOLE_RUN}
+
+
+def answer_steps(run: RunTrace) -> list[Answer]:
+    """Return the answer about each step, for a page that has nobody to ask; `proof` is of the row that attended."""
+    return [_answer_step_alone(run, place) for place in range(len(run.steps))]
+
+
+def _answer_step_alone(run: RunTrace, place: int) -> Answer:
+    about: Any = _AboutRun(run, {"step": place})
+    answer = answer_step(about)
+    about.values["mask_row"] = answer["attention_row"] or 0
+    return answer | {"proof": answer_mask_proof(about) if answer["rows"] else None}
 
 
 def answer_race(question: Question) -> Answer | None:
@@ -191,12 +205,17 @@ def answer_mask_proof(question: Question) -> Answer:
 
 
 def answer_comparison(question: Question) -> Answer:
-    """Answer a run beside the run of the value `other`."""
-    left, right = question.run(), question.run("other", "other_row")
+    """Answer a run beside the row `other_row` of the trace `other`, by default the row that answers the same prompt."""
+    left, others = question.run(), question.runs("other")
+    asked = question.values.get("other_row")
+    row = find_row(left, others) if asked is None else int(asked)
+    right = others[row]
     found = compare_runs(left, right)
     names = _name_lanes(left, right)
     return {
         "names": names,
+        "row": row,
+        "rows": name_prompts(others) if len(others) > 1 else [],
         "same_prompt": found.same_prompt,
         "n_equal": found.n_equal,
         "lengths": [len(left.answer), len(right.answer)],

@@ -1,4 +1,4 @@
-"""A run as one HTML file that works without a server: scripts, plotly.js, the run and its record are inside.
+"""A run as one HTML file that works without a server: scripts, plotly.js, the run, its record and its analyses.
 
 The scripts are the page's own. A file may not import its neighbours, so each module is a data URL in an import map.
 """
@@ -8,12 +8,14 @@ from __future__ import annotations
 import base64
 import json
 import re
+import zlib
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from specviz.sentence import say
 from specviz.trace import RunTrace
-from specviz.ui.analyses import answer_whole_run
+from specviz.ui.analyses import answer_steps, answer_whole_run
 from specviz.ui.assets import (
     PLOTLY_SCRIPT,
     STAGE_MODULES,
@@ -22,13 +24,14 @@ from specviz.ui.assets import (
     collect_constants,
     read_styles,
 )
-from specviz.ui.packing import ItemStream, trace_items, write_base64
+from specviz.ui.packing import ItemStream, trace_items, write_base64, write_json
 from specviz.ui.record import record_steps
+from specviz.ui.words import ENGLISH, translate_values
 
 RELATIVE_IMPORT = re.compile(r"(from\s+')(\.{1,2}/[^']+)(')")
 
 PAGE = """<!doctype html>
-<html lang="en">
+<html lang="@@LANGUAGE@@">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -49,11 +52,12 @@ body.dark h1 { color: #a3adba; }
 <script type="application/json" id="run">@@RUN@@</script>
 <script type="module">
 import { start } from 'specviz/stage.js';
-const { constants, value, answers, lesson } = JSON.parse(document.getElementById('run').textContent);
-const error = 'This needs a running SpecViz: load the trace there.';
+import { unpack } from 'specviz/stage/inbox.js';
+const { answers, error, ...given } = JSON.parse(document.getElementById('run').textContent);
 start({
-  element: document.getElementById('offline'), props: { value }, server: { answer: async () => ({ error }) },
-  constants, answers, lesson, early: [], isOffline: true, fileUrl: (path) => path,
+  ...given, element: document.getElementById('offline'), props: { value: given.value },
+  server: { answer: async () => ({ error }) }, answers: await unpack(answers),
+  early: [], isOffline: true, fileUrl: (path) => path,
 });
 </script>
 <script>@@PLOTLY@@</script>
@@ -62,23 +66,40 @@ start({
 """
 
 
-def offline_page(runs: Sequence[RunTrace], name: str = "", lesson: dict[str, Any] | None = None) -> str:
+NEEDS_SERVER = say("This needs a running SpecViz: load the trace there.")
+
+
+def offline_page(
+    runs: Sequence[RunTrace], name: str = "", lesson: dict[str, Any] | None = None, language: str = ENGLISH
+) -> str:
     """Return the page of one run, or of the rows of a batch; `lesson` is opened on it, with its places."""
-    value = {
-        "run": runs[0].run_id,
-        "n": 0,
-        "packed": write_base64(ItemStream().pack(trace_items(runs, "recorded", "offline", name))),
-        "records": [record_steps(run, 0, len(run.steps)) for run in runs],
+    answers = [answer_whole_run(run) | {"steps": answer_steps(run)} for run in runs]
+    given = {
+        "constants": collect_constants({}),
+        "language": language,
+        "lesson": lesson,
+        "error": NEEDS_SERVER,
+        "answers": _pack(translate_values(answers, language)),
+        "value": {
+            "run": runs[0].run_id,
+            "n": 0,
+            "packed": write_base64(ItemStream(language).pack(trace_items(runs, "recorded", "offline", name))),
+            "records": [record_steps(run, 0, len(run.steps)) for run in runs],
+        },
     }
-    answers = [answer_whole_run(run) for run in runs]
     parts = {
+        "LANGUAGE": language,
         "STYLES": read_styles(),
         "MODULES": _write_inert({"imports": _read_modules()}),
         "TEMPLATE": TEMPLATE,
-        "RUN": _write_inert({"constants": collect_constants({}), "value": value, "answers": answers, "lesson": lesson}),
+        "RUN": _write_inert(translate_values(given, language)),
         "PLOTLY": PLOTLY_SCRIPT.read_text(encoding="utf-8").replace("</script", "<\\/script"),
     }
     return re.sub("@@([A-Z]+)@@", lambda found: parts[found[1]], PAGE)
+
+
+def _pack(value: Any) -> str:
+    return write_base64(zlib.compress(write_json(value).encode("utf-8", "surrogatepass"), 9))
 
 
 def _write_inert(value: Any) -> str:

@@ -11,10 +11,8 @@ from specviz.trace import (
     KvTrace,
     MaskRule,
     MaskTrace,
-    ModelInfo,
     NodeTrace,
     RoutingTrace,
-    RunTrace,
     StepTimes,
     StepTrace,
     TokenTrace,
@@ -153,21 +151,6 @@ def make_random_tree(n_nodes: int, seed: int, *, prefix: int = 200, contemplate:
     )
     committed = [make_token(nodes[i].piece, "draft", node=i) for i in accepted] + [make_token(" next", "correction")]
     return make_step(nodes, accepted, committed, expand_rule(rule, max(0, prefix - 48)), prefix_len=prefix + 1)
-
-
-def make_run(steps: Sequence[StepTrace], method: str = "confu", **fields: Any) -> RunTrace:
-    values: dict[str, Any] = {
-        "run_id": "r",
-        "created": "2026-01-01T00:00:00Z",
-        "exact": True,
-        "settings": {},
-        "model": ModelInfo(name="bundled", source="wheel", dtype="float32", device="cpu"),
-        "versions": {},
-        "prompt": [make_token(" a", "prompt", step=None)],
-        "text": "",
-        "finish_reason": "length",
-    }
-    return RunTrace(method=method, steps=list(steps), **(values | fields))
 
 
 def make_routing(site: str, node: int | None, logits: Sequence[float], k: int = 2) -> RoutingTrace:

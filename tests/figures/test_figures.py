@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from figure_steps import make_node, make_random_tree, make_routing, make_run, make_small_tree, make_step, make_token
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "analysis"))
+
+from figure_steps import make_node, make_random_tree, make_routing, make_small_tree, make_step, make_token
+from traces import make_run
 
 from specviz import figures
 from specviz.figures.palette import STATUSES, THEMES

@@ -6,7 +6,8 @@ import { phrase, t } from '../words.js';
 const CALM = 180; // milliseconds that the choice must rest before Python is asked
 
 // `show(answer, ask)` returns the content, or null where the pane has nothing to say; `scope` is 'run' or 'step'.
-// A live run is asked about when it is over. `ask(kind, values)` asks about the same run and step.
+// A live run is asked about when it is over. `ask(kind, values)` asks about the same run and step; null where
+// there is nobody to ask.
 export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) {
   const body = h('div', { class: 'answer-body' });
   const element = h('section', { class: `analysis ${name}`, 'aria-label': t(title), hidden: '' },
@@ -27,10 +28,11 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
     const key = `${run.id} ${row} ${scope === 'step' ? step : ''}`;
     if (asked === key) return;
     asked = key;
-    const ask = (about, values = {}) => stage.askOfRun(about, { step, ...values }, run);
     const { isOffline, answers } = stage.context;
+    const ask = isOffline ? null : (about, values = {}) => stage.askOfRun(about, { step, ...values }, run);
     try {
-      const answer = isOffline ? (answers[row][kind] ?? null) : await ask(kind); // a page to take along has some inside
+      const inside = (own) => (scope === 'step' ? own.steps[step] : own[kind]) ?? null; // a page to take along has them
+      const answer = isOffline ? inside(answers[row]) : await ask(kind);
       if (asked === key) put(answer, ask);
     } catch (error) {
       if (asked === key) fail(error);

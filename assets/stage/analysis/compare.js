@@ -21,16 +21,18 @@ const METRICS = [
 export function makeCompare(stage) {
   const plot = makePlot(stage, 'divergence');
   const seen = new Map();
-  const chooser = h('select', { onchange: compare }, h('option', { value: '' }, t('choose a run…')));
+  const chooser = h('select', { onchange: () => compare() }, h('option', { value: '' }, t('choose a run…')));
   const file = h('input', { type: 'file', accept: '.json,.gz', onchange: () => readFile(file.files[0]) });
+  const rows = h('select', { onchange: () => compare(Number(rows.value)) });
+  const rowChooser = h('label', { class: 'row-chooser', hidden: '' }, t('its row '), rows);
   const result = h('div', { 'aria-live': 'polite' });
   const element = h('section', { class: 'analysis compare', 'aria-label': t('Two runs side by side'), hidden: '' },
     h('h3', {}, t('Two runs side by side')),
     h('p', { class: 'hint' }, t('Choose a second run of the same prompt: a recorded one, one that was on this page before, or a trace file.')),
-    h('div', { class: 'fields' }, h('label', {}, t('this run against '), chooser), h('label', {}, t('or a trace file '), file)), result);
+    h('div', { class: 'fields' }, h('label', {}, t('this run against '), chooser), rowChooser, h('label', {}, t('or a trace file '), file)), result);
 
   function update(state, changed) {
-    element.hidden = stage.context.isOffline || !(stage.row && state.run.finished);
+    element.hidden = !(stage.row && state.run.finished);
     if (element.hidden || !['run', 'row', 'finish'].some((name) => changed.has(name))) return;
     remember(state.run);
     listRuns();
@@ -50,7 +52,7 @@ export function makeCompare(stage) {
     const { value } = chooser;
     const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, `${t(ORIGINS.recorded)}: ${t(title)}`]);
     const listed = new Map([...seen, ...recorded]);
-    listed.delete(stage.state.run.handle);
+    if (stage.state.run.rows.length === 1) listed.delete(stage.state.run.handle); // the rows of a batch can be compared with each other
     const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
     chooser.replaceChildren(h('option', { value: '' }, t('choose a run…')), ...options);
   }
@@ -68,11 +70,15 @@ export function makeCompare(stage) {
     }
   }
 
-  async function compare() {
+  // Without a row it is the one that answers the same prompt.
+  async function compare(row = null) {
     result.replaceChildren();
+    rowChooser.hidden = true;
     if (!chooser.value) return;
     try {
-      const found = await stage.askOfRun('compare', { other: chooser.value, other_row: 0 });
+      const found = await stage.askOfRun('compare', { other: chooser.value, other_row: row });
+      rowChooser.hidden = !found.rows.length;
+      rows.replaceChildren(...found.rows.map((prompt, i) => h('option', { value: i, selected: i === found.row }, `${i + 1}: ${prompt}`)));
       result.replaceChildren(...show(found));
     } catch (error) {
       result.replaceChildren(h('p', { class: 'hint' }, error.message));

@@ -8,7 +8,8 @@ import { phrase, t } from '../words.js';
 export function makeMaskProof(stage) {
   const plot = makePlot(stage, 'mask_proof');
 
-  function show({ rows, attention_row: attended }, ask) {
+  function show({ rows, attention_row: attended, proof }, ask) {
+    if (!ask) return proof && showAlone(proof);
     const labels = Array.isArray(rows) ? rows : Array.from({ length: rows }, (_, i) => t('row {n}', { n: i }));
     const result = h('div', { 'aria-live': 'polite' });
     const options = labels.map((label, i) => h('option', { value: i, selected: i === (attended ?? 0) }, `${i}: ${label}${i === attended ? t(' (attention recorded)') : ''}`));
@@ -22,6 +23,11 @@ export function makeMaskProof(stage) {
 
     prove().catch((error) => result.replaceChildren(h('p', { class: 'hint' }, error.message)));
     return [h('label', { class: 'chooser' }, t('row '), chooser), result];
+  }
+
+  function showAlone(proof) {
+    plot.draw(proof.figure);
+    return [h('p', {}, t('row {n}', { n: proof.label })), ...describe(proof), plot.element];
   }
 
   return makeAnswerPane(stage, {

@@ -15,6 +15,7 @@ const FIELDS = {
 export function makeWhatIf(stage) {
   function show({ change, miss }, ask) {
     const fields = Object.entries(FIELDS).filter(([name]) => change[name] !== null);
+    if (!ask) return miss && explainMiss(miss); // another tree is made by Python
     if (!fields.length) return null;
     const result = h('div', { class: 'outcome', 'aria-live': 'polite' });
     const inputs = fields.map(([name, [label, limits]]) => makeField(name, label, limits, change[name], recompute));

@@ -22,7 +22,6 @@ export function makeLessons(stage) {
   let lessons = null;
 
   choice.value = language();
-  if (stage.context.isOffline) return openGiven(stage);
 
   function update(state, changed) {
     author.update(state, changed);
@@ -81,11 +80,10 @@ export function makeLessons(stage) {
   return { element, update };
 }
 
-// A page to take along has at most one lesson, and nobody to ask for others.
-function openGiven(stage) {
+// Open the lesson of a page to take along, once its run is there.
+export function openGiven(stage) {
   const given = stage.context.lesson;
   if (given) until(() => stage.state.run?.finished).then(() => openCard(stage, given.lesson, given.places));
-  return { element: h('p', { class: 'hint' }, t('The lesson of this page lies above; others need a running SpecViz.')), update: () => {} };
 }
 
 // Resolves when something holds, after a frame or more.

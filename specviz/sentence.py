@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 
 Table = Mapping[str, str]
 Change = Callable[[str], str]
@@ -95,4 +95,4 @@ def _fill(template: str, slots: Mapping[str, Any], changes: tuple[Change, ...]) 
     text = _SLOT.sub(lambda slot: str(slots.get(slot[1], slot[0])), template)
     for change in changes:
         text = change(text)
-    return cast(str, text)
+    return text

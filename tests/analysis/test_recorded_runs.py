@@ -26,6 +26,9 @@ class AskedOf:
     def run(self, handle: str = "run", row: str = "row") -> RunTrace:
         return self._run
 
+    def runs(self, handle: str = "run") -> list[RunTrace]:
+        return [self._run]
+
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name.split(".")[0])
 def test_unchanged_settings_give_what_happened(path):

@@ -12,6 +12,7 @@ from stage_driver import Visitor, serve
 from specviz.ui import build_page, make_i18n
 
 # What stands on the page without the model's own text; two words in a row are English unless they are a name.
+# Rows and columns carry the labels of the trace ("12: slot 1 of 0", "cups #13"): tokens and names of rows, as saved.
 SEEN = """(selector) => {
   const box = document.querySelector(selector).cloneNode(true);
   box.querySelectorAll('style, .token, .tokens, .source, .scatterlayer text').forEach((part) => part.remove());
@@ -22,6 +23,7 @@ SEEN = """(selector) => {
   return [...texts, ...named].filter(Boolean);
 }"""
 QUOTED = re.compile(r"“[^”]*”|specviz/[\w/]+")
+LABELLED = re.compile(r"^\d+: .*|\S+ [·#]\d+")
 ENGLISH = re.compile(r"[A-Za-z]{2,}[ ,:;]+[A-Za-z]{2,}|\b[a-z]{4,}\b")
 NAMES = re.compile(r"Lookahead Attention|EAGLE-3|ConFu|SmolLM2[\w-]*|bfloat16|cpu|logits?|specviz|nat\b")
 
@@ -44,7 +46,7 @@ def visitor(context, chinese_url, problems) -> Iterator[Visitor]:
 
 
 def english_in(visitor: Visitor, selector: str) -> list[str]:
-    texts = (NAMES.sub("", QUOTED.sub("", text)) for text in visitor.tab.evaluate(SEEN, selector))
+    texts = (NAMES.sub("", LABELLED.sub("", QUOTED.sub("", text))) for text in visitor.tab.evaluate(SEEN, selector))
     return [text for text in texts if ENGLISH.search(text)]
 
 

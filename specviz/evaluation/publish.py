@@ -7,7 +7,6 @@ what the README links.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from specviz.evaluation.figures import build_figures, make_page
 from specviz.evaluation.output import JSON
 from specviz.evaluation.report import Report
 from specviz.figures.frame import PlotlyDict
+from specviz.training.card import read_json
 from specviz.training.curve import Curve
 
 CURVE = "curve.json"
@@ -52,7 +52,7 @@ def curve_figures(drafters: Path) -> dict[str, PlotlyDict]:
     paths = sorted(drafters.glob(f"*/{CURVE}"))
     if not paths:
         raise SpecVizError(f"The folder {drafters} holds no drafter with a training curve.")
-    curves = {path.parent.name: Curve.from_dict(json.loads(path.read_text(encoding="utf-8"))) for path in paths}
+    curves = {path.parent.name: Curve.from_dict(read_json(path)) for path in paths}
     return {f"Training of {name}: loss and held-out tau": curve.plot().to_dict() for name, curve in curves.items()}
 
 

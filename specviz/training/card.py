@@ -48,8 +48,8 @@ def hardware() -> str:
 
 def write_card(folder: Path, report: Mapping[str, Any] | None = None, lane: str | None = None) -> None:
     """Write README.md from training.json and curve.json, with tau by category where a report of bench has it."""
-    training = _read(folder / "training.json")
-    measures = _read(folder / "curve.json")["measures"]
+    training = read_json(folder / "training.json")
+    measures = read_json(folder / "curve.json")["measures"]
     sections = [_head(training), _data(training), _outcome(measures)]
     if report is not None:
         sections.append(_by_category(report, lane or training["method"]))
@@ -115,7 +115,8 @@ def _by_category(report: Mapping[str, Any], lane: str) -> str:
     )
 
 
-def _read(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """Return what a JSON file beside a drafter holds; raises SpecVizError where it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -130,7 +131,9 @@ def main() -> int:
     parser.add_argument("--bench", type=Path, metavar="REPORT.json")
     parser.add_argument("--lane")
     chosen = parser.parse_args()
-    return exit_status(lambda: write_card(chosen.folder, _read(chosen.bench) if chosen.bench else None, chosen.lane))
+    return exit_status(
+        lambda: write_card(chosen.folder, read_json(chosen.bench) if chosen.bench else None, chosen.lane)
+    )
 
 
 if __name__ == "__main__":

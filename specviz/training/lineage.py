@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from specviz.training.card import read_json
 
 KEPT = ("method", "steps_done", "batch_tokens", "answer_tokens", "hours", "hardware", "seed")
 
@@ -14,5 +15,5 @@ def earlier_trainings(parent: Path) -> list[dict[str, Any]]:
     path = parent / "training.json"
     if not path.is_file():
         return []
-    training = json.loads(path.read_text(encoding="utf-8"))
+    training = read_json(path)
     return [*training.get("history", []), {key: training[key] for key in KEPT if key in training}]

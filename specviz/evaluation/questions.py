@@ -38,7 +38,12 @@ def load_turns(path: str | Path) -> list[str]:
 
 
 def spread_over_categories(questions: list[Question], n: int) -> list[Question]:
-    """Return the first `n` questions when categories take turns, so that each has as many as can be."""
+    """Return the first `n` questions when categories take turns, so that each has as many as can be.
+
+    Raises SpecVizError where `n` is less than 1.
+    """
+    if n < 1:
+        raise SpecVizError(f"At least 1 question is needed, not {n}.")
     turns = chain.from_iterable(zip_longest(*_by_category(questions).values()))
     return [question for question in turns if question is not None][:n]
 

@@ -17,6 +17,8 @@ from tests.kit import plain_answer, tiny_target
         ("lossless", ["--questions", "/no/such/file"], "could not be read"),
         ("publish", ["--bench", "/no/such", "--drafters", "/no/such", "--out", "x"], "holds no report of a bench"),
         ("perplexity", ["--questions", "/no/such/file"], "could not be read"),
+        ("seeds", ["lookahead", "--out", "x", "--n", "0"], "At least 1 question is needed, not 0."),
+        ("lookahead", ["--out", "x", "--n", "-1"], "At least 1 question is needed, not -1."),
         ("seeds", ["lookahead", "--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("speed", ["--questions", "/no/such/file"], "could not be read"),
     ],

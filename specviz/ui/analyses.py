@@ -36,6 +36,7 @@ from specviz.figures import (
     tokens_per_pass_figure,
     waterfall_figure,
 )
+from specviz.sentence import say
 from specviz.trace import RunTrace, StepTrace
 
 if TYPE_CHECKING:
@@ -274,11 +275,14 @@ def _dump_thought(thought: Any) -> Answer:
 
 
 def _name_lanes(left: RunTrace, right: RunTrace) -> list[str]:
-    """Name two runs by method, and by drafter where the method is the same."""
-    names = [LANE_NAMES[run.method] for run in (left, right)]
-    if names[0] == names[1]:
-        names = [LANE_NAMES[run.method] + (f", {run.drafter.name}" if run.drafter else "") for run in (left, right)]
-    return names if names[0] != names[1] else [f"{names[0]} (this run)", f"{names[1]} (the other)"]
+    """Name two runs by what tells them apart: the method, else the drafter, else which of them is on the stage."""
+    methods = [LANE_NAMES[run.method] for run in (left, right)]
+    if methods[0] != methods[1]:
+        return methods
+    drafters = [run.drafter.name if run.drafter else "" for run in (left, right)]
+    if drafters[0] != drafters[1]:
+        return [", ".join(filter(None, names)) for names in zip(methods, drafters, strict=True)]
+    return [say("{lane} (this run)", lane=methods[0]), say("{lane} (the other)", lane=methods[1])]
 
 
 def _dump_pair(pair: StepPair | None) -> Answer | None:

@@ -68,6 +68,17 @@ class Visitor:
         except Error as error:
             return error
 
+    def expect_text(self, fragment: str, selector: str) -> None:
+        """Wait until an element of the stage says something, in capitals or not."""
+        script = "([selector, said]) => document.querySelector(selector).innerText.toLowerCase().includes(said)"
+        self.tab.wait_for_function(script, arg=[f".stage {selector}", fragment.lower()], timeout=90000)
+
+    def wait_for_analyses(self) -> Visitor:
+        """Wait until what stands in the panes is about the step that is shown."""
+        self.tab.wait_for_timeout(50)
+        self.tab.wait_for_selector(".analysis [aria-busy=true]", state="detached")
+        return self
+
     def text(self, selector: str) -> str:
         return self.tab.inner_text(f".stage {selector}")
 

@@ -41,11 +41,11 @@ def visitor(open_tab, analysed_url) -> Visitor:
 
 def test_a_step_is_computed_anew_without_a_model(visitor):
     visitor.tab.click("[aria-label='Next step']")
-    visitor.tab.wait_for_selector(".what-if .outcome p")
+    visitor.wait_for_analyses().tab.wait_for_selector(".what-if .outcome p")
     visitor.tab.fill(".what-if input >> nth=0", "1")
     visitor.tab.keyboard.press("Tab")
     visitor.expect("() => document.querySelector('.what-if .outcome strong').textContent", "1 token")
-    assert "computed" in visitor.text(".what-if .outcome").lower()
+    visitor.expect_text("computed", ".what-if .outcome .origin")
     visitor.tab.fill(".what-if input >> nth=1", "9")
     visitor.tab.keyboard.press("Tab")
     visitor.expect("() => document.querySelector('.what-if .outcome strong').textContent", "Not in the record. ")
@@ -55,15 +55,15 @@ def test_the_mask_of_a_row_is_proved(visitor):
     visitor.tab.wait_for_selector(".mask-proof .verdict")
     visitor.tab.select_option(".mask-proof select", "1")
     visitor.tab.wait_for_selector(".mask-proof .plot .main-svg")
-    assert "No leak" in visitor.text(".mask-proof .verdict")
-    assert "was not recorded" in visitor.text(".mask-proof")
+    visitor.expect_text("No leak", ".mask-proof .verdict")
+    visitor.expect_text("was not recorded", ".mask-proof")
 
 
 def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):
     visitor.tab.click("#tab-run")
     visitor.tab.wait_for_selector(".race .lane")
     shown = float(re.search(r"([\d.]+) times plain", visitor.text(".race"))[1])
-    assert f"{shown:.2f}×" in visitor.text(".cards")
+    visitor.expect_text(f"{shown:.2f}×", ".cards")
     visitor.tab.select_option(".race [aria-label=Speed]", "5")
     visitor.tab.eval_on_selector(
         ".race [type=range]", "bar => { bar.value = 0; bar.dispatchEvent(new Event('input')); }"
@@ -72,7 +72,7 @@ def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):
     assert visitor.tab.evaluate(counts) == ["0 of 40 tokens"] * 2
     visitor.tab.click("text=Start the race")
     visitor.expect(counts, ["40 of 40 tokens"] * 2)
-    assert "Equal to plain decoding" in visitor.text(".losslessness")
+    visitor.expect_text("Equal to plain decoding", ".losslessness")
 
 
 def test_charts_survive_a_change_of_the_address(visitor):
@@ -88,7 +88,7 @@ def test_a_run_stands_beside_another(visitor):
     visitor.tab.click("#tab-compare")
     visitor.tab.select_option(".compare select", "recorded/03-shorter")
     visitor.tab.wait_for_selector(".compare table")
-    assert "Both answers are the same 40 tokens" in visitor.text(".compare")
+    visitor.expect_text("Both answers are the same 40 tokens", ".compare")
     assert visitor.tab.locator(".compare .lane").count() == 2
 
 
@@ -103,7 +103,7 @@ def test_a_lesson_waits_with_its_answer(visitor):
     visitor.tab.fill(".lesson-card input", "three")
     visitor.tab.click("text=Show the answer")
     visitor.expect("() => document.querySelector('.stage').dataset.moment", "commit")
-    assert "Your guess: three" in visitor.text(".lesson-card .told")
+    visitor.expect_text("Your guess: three", ".lesson-card .told")
     visitor.tab.click("text=Close the lesson")
     assert visitor.tab.locator(".lesson-card").count() == 0
 
@@ -113,8 +113,8 @@ def test_a_lesson_goes_to_its_own_recording(visitor):
     visitor.tab.select_option(".lessons select", "zh")
     visitor.tab.click("text=验证还是自洽")
     visitor.tab.wait_for_selector(".lesson-card")
-    assert "02-self-consistent" in visitor.text(".source")
-    assert "不经检查就采用" in visitor.text(".lesson-card")
+    visitor.expect_text("02-self-consistent", ".source")
+    visitor.expect_text("不经检查就采用", ".lesson-card")
 
 
 def test_a_teacher_writes_a_lesson(visitor, tmp_path):

@@ -39,13 +39,13 @@ def test_lookahead_says_what_plain_decoding_says(open_tab, bundled_url):
     visitor.tab.click("text=More settings")
     visitor.tab.get_by_label("Decode plainly too, to measure the speed-up").check()
     visitor.run("Repeat three times: the quick brown fox.", max_new_tokens="16")
-    assert "Output equals plain decoding: yes" in visitor.text(".equality")
+    visitor.expect_text("Output equals plain decoding: yes", ".equality")
 
 
 def test_a_prompt_longer_than_the_context_is_refused(open_tab, bundled_url):
     visitor = Visitor(open_tab(bundled_url))
     visitor.ask("\U00012000" * 3900, max_new_tokens="8")  # a cuneiform sign is several tokens
     visitor.tab.wait_for_selector(".stage .alert:not([hidden])")
-    assert "context holds" in visitor.text(".alert")
+    visitor.expect_text("context holds", ".alert")
     visitor.run("Say hi.", max_new_tokens="4")
     assert visitor.answer()

@@ -71,7 +71,7 @@ def test_no_english_about_a_run(visitor):
     visitor.tab.wait_for_selector(".race .lane")
     visitor.tab.wait_for_selector(".overview .plot .main-svg")
     visitor.tab.wait_for_selector(".hindsight .plot .main-svg")
-    assert "与普通解码" in visitor.text(".losslessness .verdict")
+    visitor.expect_text("与普通解码", ".losslessness .verdict")
     assert english_in(visitor, ".stage") == []
 
 

@@ -97,7 +97,7 @@ def test_a_node_marks_the_experts_that_its_routers_chose(visitor):
     choose_nothing(visitor)
     visitor.tab.locator(".stage .levels button[data-node='0']").click()
     visitor.expect(BOXED_EXPERTS, 4)  # two of each router
-    assert "experts of con" in visitor.text(".inspector")
+    visitor.expect_text("experts of con", ".inspector")
 
 
 def test_the_moments_of_a_step(visitor):

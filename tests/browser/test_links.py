@@ -27,7 +27,8 @@ def test_a_recorded_run_reopens_on_the_same_step_and_node(open_tab, recorded_url
     address = wait_for_address(visitor, trace="b-second", step="2", node="1")
     again = Visitor(open_tab(address))
     again.tab.wait_for_selector(".stage .levels button[data-node='1'][aria-pressed=true]")
-    assert again.where().startswith("step 2 of") and "b-second" in again.text(".source")
+    again.expect_text("step 2 of", ".where")
+    again.expect_text("b-second", ".source")
 
 
 def test_a_live_run_stays_over_a_reload_and_its_link_says_what_it_was(open_tab, url, tmp_path):
@@ -61,5 +62,6 @@ def test_another_browser_offers_to_run_it_again(open_tab, url):
 def test_a_link_to_nowhere_says_so(open_tab, recorded_url):
     visitor = Visitor(open_tab(f"{recorded_url}?trace=%3Cimg%20src%3Dx%3E&step=99999&node=777&view=none"))
     visitor.tab.wait_for_selector(".stage .answer .token")
-    assert "not kept in this browser" in visitor.text(".alert") and "a-first" in visitor.text(".source")
+    visitor.expect_text("not kept in this browser", ".alert")
+    visitor.expect_text("a-first", ".source")
     assert visitor.tab.locator(".stage [role=tab][aria-selected=true]").count() == 1

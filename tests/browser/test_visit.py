@@ -171,9 +171,9 @@ def test_charts_keep_their_height_when_the_window_changes(visitor):
 def test_metrics_have_definitions(visitor, tmp_path):
     visitor.run("hello", max_new_tokens="40", k="3")
     tau = visitor.save(tmp_path)["metrics"]["tau"]
-    assert f"{tau:.2f}" in visitor.text(".cards")
+    visitor.expect_text(f"{tau:.2f}", ".cards")
     visitor.tab.click("text=What these numbers mean")
-    assert "correction or bonus included" in visitor.text(".meanings")
+    visitor.expect_text("correction or bonus included", ".meanings")
 
 
 def test_stop_ends_the_run_within_one_step_and_keeps_what_there_is(visitor, engine, tmp_path):
@@ -264,12 +264,12 @@ def test_mistakes_are_told_and_the_next_run_works(visitor, fields, sentence):
 def test_a_refusal_of_the_engine_is_shown_literally(visitor):
     visitor.ask("refuse")
     visitor.tab.wait_for_selector(".stage .alert:has-text('9000 tokens')")
-    assert "<b>scripted</b> reads at most 2048." in visitor.text(".alert")
+    visitor.expect_text("<b>scripted</b> reads at most 2048.", ".alert")
 
 
 def test_a_failing_run_keeps_its_steps(visitor):
     visitor.run("fail", max_new_tokens="200")
-    assert "Something went wrong" in visitor.text(".alert")
+    visitor.expect_text("Something went wrong", ".alert")
     assert "a detail" not in visitor.tab.inner_text("body")
     assert len(visitor.statuses()) > 3
 
@@ -294,7 +294,8 @@ def test_controls_follow_the_method(newcomer):
     newcomer.tab.get_by_role("option", name="self-consistent (lossy)").click()
     newcomer.tab.wait_for_selector("#threshold")
     newcomer.run("hello", max_new_tokens="20", k="2", threshold="0.3")
-    assert "lossy" in newcomer.text(".notices") and "unverified" in newcomer.statuses()
+    newcomer.expect_text("lossy", ".notices")
+    assert "unverified" in newcomer.statuses()
     newcomer.tab.click("#method input")
     newcomer.tab.get_by_role("option", name="Plain decoding").click()
     newcomer.tab.wait_for_selector("#k", state="hidden")
@@ -306,13 +307,15 @@ def test_speed_up_is_shown_where_it_was_measured(newcomer):
     newcomer.tab.click("text=More settings")
     newcomer.tab.get_by_label("Decode plainly too, to measure the speed-up").check()
     newcomer.run("hello", max_new_tokens="30")
-    assert "speed-up over plain" in newcomer.text(".cards") and "30 of 30" in newcomer.text(".equality")
+    newcomer.expect_text("speed-up over plain", ".cards")
+    newcomer.expect_text("30 of 30", ".equality")
 
 
 def test_a_recording_is_there_at_first_paint(open_tab, recorded_url):
     visitor = Visitor(open_tab(recorded_url))
     visitor.tab.wait_for_selector(".stage .answer .token")
-    assert visitor.text(".badge") == "RECORDED" and "a-first" in visitor.text(".source")
+    visitor.expect_text("RECORDED", ".badge")
+    visitor.expect_text("a-first", ".source")
     visitor.wait_for_charts()
     visitor.tab.wait_for_selector(".pane.routing .main-svg")
     visitor.tab.get_by_label("Run shown").select_option("b-second")

@@ -50,6 +50,6 @@ def test_a_run_beside_itself_is_equal():
     found = answer_question({"kind": "compare", "run": handle, "row": 0, "other": handle}, shelf)["value"]
     assert found["same_prompt"] and found["parting"] is None and found["n_equal"] == len(run.answer)
     assert found["names"] == [
-        "Lookahead Attention, prompt-mean (this run)",
-        "Lookahead Attention, prompt-mean (the other)",
+        "Lookahead Attention (this run)",
+        "Lookahead Attention (the other)",
     ]

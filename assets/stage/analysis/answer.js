@@ -14,6 +14,7 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
     h('h3', {}, t(title)), h('p', { class: 'hint' }, t(hint)), body);
   const changes = scope === 'run' ? ['run', 'row', 'finish'] : ['run', 'row', 'finish', 'step'];
   let asked = '';
+  let answered = '';
   let timer = null;
 
   function update(state, changed) {
@@ -21,22 +22,33 @@ export function makeAnswerPane(stage, { name, title, hint, kind, scope, show }) 
     if (!isReady) element.hidden = true;
     if (!isReady || !changes.some((change) => changed.has(change))) return;
     clearTimeout(timer);
+    setBusy(true);
     timer = setTimeout(() => refresh(state), scope === 'run' ? 0 : CALM);
   }
 
   async function refresh({ run, row, step }) {
     const key = `${run.id} ${row} ${scope === 'step' ? step : ''}`;
-    if (asked === key) return;
+    if (asked === key) return setBusy(answered !== key);
     asked = key;
     const { isOffline, answers } = stage.context;
     const ask = isOffline ? null : (about, values = {}) => stage.askOfRun(about, { step, ...values }, run);
     try {
       const inside = (own) => (scope === 'step' ? own.steps[step] : own[kind]) ?? null; // a page to take along has them
       const answer = isOffline ? inside(answers[row]) : await ask(kind);
-      if (asked === key) put(answer, ask);
+      if (asked !== key) return;
+      answered = key;
+      put(answer, ask);
     } catch (error) {
-      if (asked === key) fail(error);
+      if (asked !== key) return;
+      fail(error);
     }
+    setBusy(false);
+  }
+
+  // What still stands of the step before cannot be used: a change typed into it would be lost.
+  function setBusy(isBusy) {
+    body.inert = isBusy;
+    body.ariaBusy = String(isBusy);
   }
 
   function put(answer, ask) {

@@ -37,19 +37,20 @@ export function makeCharts(stage) {
       .catch(() => { notice.textContent = t('The charts could not be loaded; the step is in the text above.'); });
   }
 
-  // Every pane is drawn in a frame of its own, and draws what is then the newest step. Charts rest as long as
+  // Every pane is drawn behind a frame of its own, in a task of its own, and draws what is then the newest step. Charts rest as long as
   // they worked, so that a fast run on a slow machine still leaves half of the time to everything else.
   async function request() {
     if (busy || !window.Plotly) return;
     busy = true;
     while (panes.some((pane) => pane.isBehind())) {
-      for (const pane of panes) await rest(await drawInFrame(pane));
+      for (const pane of panes) await rest(await drawAfterFrame(pane));
     }
     busy = false;
   }
 
-  async function drawInFrame(pane) {
+  async function drawAfterFrame(pane) {
     await new Promise(requestAnimationFrame);
+    await rest(0); // tokens and words of the frame are laid out and painted first
     const begin = performance.now();
     if (pane.isBehind()) await pane.draw();
     return performance.now() - begin;

@@ -32,7 +32,8 @@ export function makeHeader(stage) {
   const alert = h('p', { class: 'alert', role: 'alert', hidden: '' });
   const notices = h('ul', { class: 'notices', 'aria-label': t('Notices') });
   const rows = h('div', { class: 'rows', role: 'group', 'aria-label': t('Prompts of the batch') });
-  const line = h('div', { class: 'line' }, badge, source, status);
+  const stop = h('button', { type: 'button', class: 'small stop-here', hidden: '', onclick: stopRun }, t('Stop'));
+  const line = h('div', { class: 'line' }, badge, source, status, stop);
   const again = h('button', { type: 'button', class: 'again', onclick: runAgain }, t('Run it again'));
   const offer = h('p', { class: 'offer', hidden: '' });
   const welcome = h('p', { class: 'welcome' }, t('Type a prompt and press Run: every step of the decoding shows here.'));
@@ -48,6 +49,7 @@ export function makeHeader(stage) {
     alert.hidden = !state.error;
     alert.textContent = state.error;
     status.textContent = state.phase in PHASES ? t(PHASES[state.phase]) : describeEnd(run, stage.row);
+    stop.hidden = state.phase !== 'running' && state.phase !== 'waiting';
     status.classList.toggle('busy', state.phase !== 'idle');
     if (!run) return;
     [badge.textContent, badge.title] = ORIGINS[run.origin].map((text) => t(text));
@@ -69,6 +71,11 @@ export function makeHeader(stage) {
 // The controls hold what the link says.
 function runAgain() {
   document.querySelector('#run').click();
+}
+
+// On a phone the page's own button lies above, outside the screen.
+function stopRun() {
+  document.querySelector('#stop-run').click();
 }
 
 // What tells the prompts of a batch apart: the chat template around them is the same.

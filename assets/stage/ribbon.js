@@ -16,6 +16,7 @@ export function makeRibbon(stage) {
   const element = h('section', { class: 'ribbon', 'aria-label': t('Tokens'), hidden: '' },
     h('details', { class: 'prompt' }, promptTitle, prompt), answer, legend);
   const groups = [];
+  let paragraph = null;
   let marked = [];
 
   function update(state, changed) {
@@ -28,19 +29,27 @@ export function makeRibbon(stage) {
 
   function restart() {
     groups.length = 0;
+    paragraph = null;
     answer.replaceChildren();
     const tokens = stage.row.head.prompt;
     promptTitle.textContent = t('Prompt as the model reads it, {n} tokens', { n: tokens.length });
     prompt.replaceChildren(...tokens.map((token) => tokenChip('span', token, 'prompt', palette)));
   }
 
-  // Only new steps are added: a long answer costs nothing per step.
+  // Only new steps are added. Each paragraph of the answer is a box of its own, so that the browser lays out the last
+  // one alone and a long answer costs nothing per step.
   function append(steps, scroll) {
     if (groups.length === steps.length) return;
     const added = Array.from(steps).slice(groups.length).map((frame, i) => makeGroup(frame, groups.length + i));
     groups.push(...added);
-    answer.append(...added);
+    added.forEach(write);
     if (scroll) answer.scrollTop = answer.scrollHeight;
+  }
+
+  function write(group) {
+    if (!paragraph) answer.append(paragraph = h('div'));
+    paragraph.append(group);
+    if (group.textContent.endsWith('\n')) paragraph = null;
   }
 
   function makeGroup(frame, index) {

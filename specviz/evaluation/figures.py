@@ -11,10 +11,12 @@ from typing import Any
 
 from plotly.graph_objects import Figure
 
+from specviz.analysis.expert_usage import ExpertUsage
 from specviz.analysis.misses import MISS_REASONS
 from specviz.evaluation.report import LaneReport, Report
 from specviz.evaluation.summary import Summary
 from specviz.figures.drafting import REASON_LABELS
+from specviz.figures.experts import PROBABILITY_SCALE
 from specviz.figures.frame import PlotlyDict, make_axis, make_frame
 from specviz.figures.palette import (
     ACCEPTED_COLOUR,
@@ -25,6 +27,7 @@ from specviz.figures.palette import (
     SKY_COLOUR,
     UNVERIFIED_COLOUR,
 )
+from specviz.figures.plotly_script import inline_plotly
 
 COLOURS = (
     ACCEPTED_COLOUR,
@@ -60,6 +63,8 @@ def build_figures(report: Report) -> dict[str, PlotlyDict]:
             )
     if report.misses:
         figures["Misses by reason"] = miss_figure(report)
+    for name, sites in report.experts.items():
+        figures |= {f"Experts by category: {name}, {site}": expert_figure(usages) for site, usages in sites.items()}
     return figures
 
 
@@ -151,6 +156,27 @@ def miss_figure(report: Report) -> PlotlyDict:
     return {"data": bars, "layout": _frame(barmode="stack", **axes)}
 
 
+def expert_figure(usages: dict[str, ExpertUsage]) -> PlotlyDict:
+    """Draw each category's use of the experts of one site as a map; the row's label says how many work."""
+    experts = [str(expert) for expert in range(len(next(iter(usages.values())).weights))]
+    trace = {
+        "type": "heatmap",
+        "x": experts,
+        "y": [f"{category} ({usage.n_effective:.1f})" for category, usage in usages.items()],
+        "z": [[round(share, 4) for share in usage.shares] for usage in usages.values()],
+        "colorscale": PROBABILITY_SCALE,
+        "zmin": 0,
+        "texttemplate": "%{z:.0%}",
+        "customdata": [[usage.n_routings] * len(experts) for usage in usages.values()],
+        "hovertemplate": "%{y}, expert %{x}: %{z:.1%} of %{customdata} routings<extra></extra>",
+    }
+    axes = {
+        "xaxis": make_axis("expert", showgrid=False, type="category"),
+        "yaxis": make_axis("category (experts at work)", showgrid=False, autorange="reversed", automargin=True),
+    }
+    return {"data": [trace], "layout": _frame(**axes)}
+
+
 def make_page(figures: dict[str, PlotlyDict], title: str = "SpecViz bench") -> str:
     """Return one HTML page with all figures by title; plotly itself is in it, so that it opens without a network.
 
@@ -162,7 +188,8 @@ def make_page(figures: dict[str, PlotlyDict], title: str = "SpecViz bench") -> s
             f'<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             "<style>body { font-family: system-ui, sans-serif; max-width: 75rem; margin: 1rem auto; padding: 0 1rem }",
-            "h2 { font-size: 1.1rem; margin: 2rem 0 0 }</style></head><body>",
+            "h2 { font-size: 1.1rem; margin: 2rem 0 0 }</style>",
+            f"<script>{inline_plotly()}</script></head><body>",
             *_sections(figures),
             "</body></html>",
         ]
@@ -172,9 +199,7 @@ def make_page(figures: dict[str, PlotlyDict], title: str = "SpecViz bench") -> s
 def _sections(figures: dict[str, PlotlyDict]) -> Iterator[str]:
     for place, (title, figure) in enumerate(figures.items()):
         drawn = Figure(figure).update_layout(template="none")
-        plot = drawn.to_html(
-            full_html=False, include_plotlyjs=place == 0, default_height="28rem", div_id=f"plot-{place}"
-        )
+        plot = drawn.to_html(full_html=False, include_plotlyjs=False, default_height="28rem", div_id=f"plot-{place}")
         yield f"<h2>{html.escape(title)}</h2>\n{plot}"
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from tqdm import tqdm
 
+from specviz.analysis.expert_usage import count_experts
 from specviz.analysis.misses import find_miss
 from specviz.analysis.token_kind import token_kind
 from specviz.decoding.engine import Engine
@@ -112,6 +113,7 @@ class Runner:
             counts=answer.counts,
             exactness=self._judge(file, question, answer),
             misses=None if run is None else list_misses(run),
+            experts={} if run is None else count_experts(run),
             trace=None if run is None else file.keep_trace(question.question_id, name, run),
         )
 

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from specviz.analysis.expert_usage import ExpertUsage
 from specviz.analysis.token_kind import TokenKind
 from specviz.errors import SpecVizError
 from specviz.evaluation.counts import PassCounts
@@ -50,8 +51,9 @@ class MissRecord(_Line):
 class LaneRecord(_Line):
     """One question, answered by one lane.
 
-    `seconds` is the decoding time, prefill included; `misses` is None where they were not recorded; `trace` is the
-    file of the trace, relative to the folder of the evaluation, or None where the lane has none.
+    `seconds` is the decoding time, prefill included; `misses` is None where they were not recorded; `experts` is by
+    routing site, empty where nothing routes; `trace` is the file of the trace, relative to the folder of the
+    evaluation, or None where the lane has none.
     """
 
     question_id: QuestionId
@@ -62,6 +64,7 @@ class LaneRecord(_Line):
     counts: PassCounts
     exactness: Exactness | None = None
     misses: tuple[MissRecord, ...] | None = None
+    experts: dict[str, ExpertUsage] = {}
     trace: str | None = None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from specviz.evaluation.experts import LaneExperts, count_lane_experts
 from specviz.evaluation.lanes import PLAIN
 from specviz.evaluation.misses import LaneMisses, count_lane_misses
 from specviz.evaluation.records import LaneRecord
@@ -41,7 +42,7 @@ class LaneReport(BaseModel):
 
 
 class Report(BaseModel):
-    """A whole bench; `settings` are those of the plain lane, which all lanes share. `misses` are by lane."""
+    """A whole bench; `settings` are those of the plain lane, which all lanes share. `misses` and `experts` by lane."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -52,6 +53,7 @@ class Report(BaseModel):
     notices: list[str]
     lanes: dict[str, LaneReport]
     misses: dict[str, LaneMisses]
+    experts: dict[str, LaneExperts] = {}
 
 
 def build_report(
@@ -83,4 +85,5 @@ def build_report(
             for name, head in heads.items()
         },
         misses=count_lane_misses(records, heads),
+        experts=count_lane_experts(records, heads),
     )

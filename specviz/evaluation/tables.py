@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from specviz.evaluation.experts import show_experts
 from specviz.evaluation.markdown import NOTHING, make_table, show_number
 from specviz.evaluation.misses import show_misses
 from specviz.evaluation.records import Verdict
@@ -51,6 +52,7 @@ def show_report(report: Report) -> str:
         METRIC_DEFINITIONS["acceptance_by_depth"].definition.capitalize() + ".",
         _by_depth(report),
         *(["## Misses", MISSES, show_misses(report.misses)] if report.misses else []),
+        *(["## Experts by category", EXPERTS, show_experts(report.experts)] if report.experts else []),
         "## Every number by category",
         *(f"### {category}\n\n{_category_table(report, category)}" for category in report.categories),
     ]
@@ -60,6 +62,12 @@ def show_report(report: Report) -> str:
 MISSES = (
     "The target's tokens that no draft had, and in brackets the share of passes that ended so (of a category's own "
     "passes, where it is by category). [Each of them](misses.md) is linked to its trace."
+)
+
+
+EXPERTS = (
+    "How many experts do the work of a site: exp of the entropy of their shares, so 1.00 is one expert alone. "
+    "**Context**: the mutual information of category and expert in nat; 0 where every category uses them alike."
 )
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import plotly
-
 from specviz.figures import figure_constants
+from specviz.figures.plotly_script import PLOTLY_SCRIPT
 from specviz.metrics import METRIC_DEFINITIONS
 from specviz.ui.trace_file import title_recording
 from specviz.ui.words import read_tables, stage_words, translate_values
@@ -16,7 +15,6 @@ ASSETS = Path(__file__).resolve().parents[2] / "assets"
 STAGE_SCRIPT = ASSETS / "stage.js"
 STAGE_MODULES = ASSETS / "stage"
 STAGE_STYLES = [ASSETS / "stage.css", *sorted(STAGE_MODULES.glob("*.css"))]
-PLOTLY_SCRIPT = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 TEMPLATE = '<div class="stage" id="stage"><p class="loading">Loading the stage…</p></div>'
 PAGE_STYLE = ASSETS / "page.css"
 
@@ -44,5 +42,9 @@ def collect_constants(recordings: dict[str, Path]) -> dict[str, Any]:
         "translated": {language: translate_values(spoken, language) for language in read_tables()},
         "words": stage_words(),
         "recordings": [{"name": name, "title": title_recording(name)} for name in recordings],
-        "assets": {"stage": STAGE_SCRIPT.as_posix(), "plotly": PLOTLY_SCRIPT.as_posix()},
+        "assets": {
+            "stage": STAGE_SCRIPT.as_posix(),
+            "modules": [path.as_posix() for path in sorted(STAGE_MODULES.rglob("*.js"))],
+            "plotly": PLOTLY_SCRIPT.as_posix(),
+        },
     }

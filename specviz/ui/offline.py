@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from specviz.figures.plotly_script import inline_plotly
 from specviz.sentence import say
 from specviz.trace import RunTrace
 from specviz.ui.analyses import answer_steps, answer_whole_run
 from specviz.ui.assets import (
-    PLOTLY_SCRIPT,
     STAGE_MODULES,
     STAGE_SCRIPT,
     TEMPLATE,
@@ -93,7 +93,7 @@ def offline_page(
         "MODULES": _write_inert({"imports": _read_modules()}),
         "TEMPLATE": TEMPLATE,
         "RUN": _write_inert(translate_values(given, language)),
-        "PLOTLY": PLOTLY_SCRIPT.read_text(encoding="utf-8").replace("</script", "<\\/script"),
+        "PLOTLY": inline_plotly(),
     }
     return re.sub("@@([A-Z]+)@@", lambda found: parts[found[1]], PAGE)
 

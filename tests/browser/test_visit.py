@@ -341,6 +341,19 @@ def test_on_a_phone_the_run_comes_first(open_tab, recorded_url, width):
     visitor.tab.wait_for_selector("#run", state="hidden")
 
 
+def test_on_a_phone_a_run_can_be_stopped_where_it_is_read(open_tab, url):
+    visitor = Visitor(open_tab(url, 430, 740))
+    stop = visitor.tab.locator(".stage .stop-here")
+    assert not stop.is_visible()
+    visitor.ask("slow", max_new_tokens="300")
+    visitor.tab.wait_for_selector(".stage[data-phase=running] .answer .token")
+    assert stop.is_visible()
+    stop.click()
+    visitor.wait_for_end()
+    visitor.expect_text("stopped", ".status")
+    assert len(visitor.statuses()) < 300 and not stop.is_visible()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_narrow_screens_scroll_in_one_direction(open_tab, url, theme):
     visitor = Visitor(open_tab(f"{url}?__theme={theme}", 320, 740))

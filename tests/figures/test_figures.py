@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from plotly.offline import get_plotlyjs_version
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "analysis"))
 
@@ -16,6 +18,7 @@ from traces import make_run
 
 from specviz import figures
 from specviz.figures.palette import STATUSES, THEMES
+from specviz.figures.plotly_script import PLOTLY_SCRIPT
 from specviz.figures.seed import print_seed_mask, run_mask
 from specviz.metrics import acceptance_by_depth
 from specviz.trace import MaskTrace, RunTrace, StepTrace
@@ -189,3 +192,9 @@ def test_figures_and_trace_import_without_torch_gradio_or_a_model() -> None:
         "assert not any(name.startswith('plotly') for name in sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_script_that_pages_carry_fits_the_python_package():
+    banner = PLOTLY_SCRIPT.read_text(encoding="utf-8")[:200]
+    own = re.search(r"plotly\.js \(cartesian - minified\) v(\d+)\.", banner)
+    assert own and own[1] == get_plotlyjs_version().split(".")[0]

@@ -8,6 +8,7 @@ import pytest
 from plotly.graph_objects import Figure
 
 from specviz.__main__ import main
+from specviz.drafters.checkpoint_confu import save_confu
 from specviz.drafters.checkpoint_eagle3 import save_eagle3
 from specviz.evaluation import lanes, publish
 from specviz.evaluation.figures import build_figures
@@ -16,7 +17,7 @@ from specviz.evaluation.report import Report
 from specviz.metrics import pool_metrics
 from specviz.trace import load_trace
 from specviz.training.curve import Curve
-from tests.heads import random_head
+from tests.heads import random_head, random_parts
 from tests.kit import Target, tiny_target
 
 QUESTIONS = [
@@ -266,3 +267,21 @@ def test_a_lossy_lane_is_named(folder: Path):
     arguments = ["--methods", "lookahead", "--no-peers", "--n", "1", "--selection", "self-consistent"]
     assert bench(folder, "lossy", *arguments) == 0
     assert any(notice.startswith("Lossy") for notice in read_report(folder / "lossy").notices)
+
+
+def test_experts_are_counted_by_category(folder: Path, target: Target):
+    loaded = random_head(target)
+    save_confu(folder / "confu", loaded, random_parts(target, loaded))
+    assert bench(folder, "experts", "--methods", "eagle3,confu", "--drafter", f"confu={folder / 'confu'}") == 0
+    report = read_report(folder / "experts")
+    assert list(report.experts) == ["confu"] and list(report.experts["confu"]) == ["con", "f"]
+    usages = report.experts["confu"]["con"]
+    assert list(usages) == report.categories
+    runs = [load_trace(folder / "experts" / r.trace) for r in read_records(folder / "experts") if r.lane == "confu"]
+    routed = sum(routing.site == "con" for run in runs for step in run.steps for routing in step.routing)
+    assert sum(usage.n_routings for usage in usages.values()) == routed > 0
+    figures = build_figures(report)
+    drawn = Figure(figures["Experts by category: confu, con"]).data[0].z
+    assert list(drawn[0]) == [round(share, 4) for share in usages["writing"].shares]
+    table = (folder / "experts" / "report.md").read_text(encoding="utf-8")
+    assert "| experts at work | confu, con | confu, f |" in table and "| context |" in table

@@ -1,4 +1,4 @@
-"""Start the SpecViz page: `python app.py [--model NAME] [--drafter PATH] [--device auto] [--dtype auto] [--port N]`."""
+"""Start the SpecViz page: `python app.py [--model NAME] [--drafter PATH] [--device D] [--dtype T] [--port N] ...`."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def read_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--drafter", action="append", metavar="PATH|HUB_ID", help="a drafter; may repeat")
     parser.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto")
     parser.add_argument("--dtype", choices=["auto", "float32", "bfloat16", "float16"], default="auto")
+    parser.add_argument("--cuda-graphs", action="store_true", help="launch each small pass as one graph (CUDA only)")
     parser.add_argument("--port", type=int, default=None, help="the first free one from 7860 on by default")
     return parser.parse_args(arguments)
 
@@ -63,7 +64,11 @@ def load_default_model() -> None:
 
 options = read_arguments(sys.argv[1:] if __name__ == "__main__" else [])
 engine = Engine(
-    models=options.model or ["bundled"], drafters=options.drafter or [], device=options.device, dtype=options.dtype
+    models=options.model or ["bundled"],
+    drafters=options.drafter or [],
+    device=options.device,
+    dtype=options.dtype,
+    cuda_graphs=options.cuda_graphs,
 )
 demo = build_page(engine, spaces.GPU(duration=gpu_seconds)(decode) if spaces else decode)
 

@@ -25,8 +25,9 @@ from specviz.decoding.tree import DraftTree
 from specviz.drafters.base import Drafter, PassResult, Proposal, UnverifiedToken
 from specviz.drafters.plain import PlainDrafter
 from specviz.target.cache import RowCache
+from specviz.target.hidden import Hidden
 from specviz.target.loading import wrap_model
-from specviz.target.model import AttentionWindows, Hidden, Target
+from specviz.target.model import AttentionWindows, Target
 from specviz.target.tokenizer import BYTE_OF_CHAR, Tokenizer
 from specviz.trace import DrafterInfo, ModelInfo, StepTrace
 

@@ -38,6 +38,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
 
 
+def add_cuda_graphs(parser: argparse.ArgumentParser) -> None:
+    """Add whether passes over few rows are held in CUDA graphs."""
+    parser.add_argument("--cuda-graphs", action="store_true", help="launch each small pass as one graph (CUDA only)")
+
+
 def add_sampling(parser: argparse.ArgumentParser) -> None:
     """Add how answers are chosen and how long they may be."""
     parser.add_argument("--max-new-tokens", type=int, default=128, metavar="N")

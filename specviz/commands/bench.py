@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HELP = "methods, checkpoints and peers side by side over a file of questions; goes on where it was interrupted"
 COMMON = ("max_new_tokens", "temperature", "top_p", "seed", "raw")
+PASSED = ("out", "model", "device", "dtype", "peers", "assistant", "batch", "cuda_graphs")
 INTERRUPTED = 130
 
 
@@ -40,6 +41,7 @@ def add_arguments(bench: argparse.ArgumentParser) -> None:
     bench.add_argument("--batch", type=int, default=1, metavar="N", help="questions decoded together: greedy only")
     bench.add_argument("--record", choices=("light", "full"), help="full with --lane, else light")
     arguments.add_model(bench)
+    arguments.add_cuda_graphs(bench)
     arguments.add_sampling(bench)
     arguments.add_method_settings(bench, several=True)
 
@@ -77,7 +79,7 @@ def _bench(parsed: dict[str, Any], questions: list[Question]) -> int:
             questions=questions,
             lanes=lanes,
             common={name: parsed[name] for name in COMMON} | {"record": _record_level(parsed)},
-            **{name: parsed[name] for name in ("out", "model", "device", "dtype", "peers", "assistant", "batch")},
+            **{name: parsed[name] for name in PASSED},
         ),
         progress=lambda sentence: print(sentence, file=sys.stderr),
     )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from specviz.decoding.engine import Engine
 
 HELP = "decode a prompt, show its tokens and metrics, save the trace"
-NOT_SETTINGS = ("prompt", "prompt_file", "out")
+NOT_SETTINGS = ("prompt", "prompt_file", "out", "cuda_graphs")
 
 
 def add_arguments(run: argparse.ArgumentParser) -> None:
@@ -36,6 +36,7 @@ def add_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument("--compare-plain", action="store_true", help="decode plainly too, compare and time")
     run.add_argument("--out", metavar="TRACE.json", help="save the trace")
     arguments.add_model(run)
+    arguments.add_cuda_graphs(run)
     arguments.add_sampling(run)
     arguments.add_method_settings(run)
 
@@ -46,7 +47,7 @@ def start(parsed: dict[str, Any]) -> int:
     out = parsed["out"]
     fields = {name: value for name, value in parsed.items() if name not in NOT_SETTINGS and value is not None}
     make_settings(**fields)  # mistakes are told before a model is loaded
-    trace = _decode(prompts, fields)
+    trace = _decode(prompts, fields, parsed["cuda_graphs"])
     print(f"\n\n{terminal.summary(trace)}")
     if out is not None:
         save_trace(trace, str(out))
@@ -66,7 +67,7 @@ def _prompts(parsed: dict[str, Any]) -> list[str]:
         raise SpecVizError(f"The prompt file {file} could not be read: {error}.") from None
 
 
-def _decode(prompts: list[str], fields: dict[str, Any]) -> RunTrace | BatchTrace:
+def _decode(prompts: list[str], fields: dict[str, Any], cuda_graphs: bool) -> RunTrace | BatchTrace:
     """Decode while printing; Ctrl-C keeps what there is."""
     from transformers.utils import logging
 
@@ -74,9 +75,13 @@ def _decode(prompts: list[str], fields: dict[str, Any]) -> RunTrace | BatchTrace
 
     logging.disable_progress_bar()
     drafters = [str(fields["drafter"])] if "drafter" in fields else []
-    engine = Engine([str(fields["model"])], drafters, progress=lambda sentence: print(sentence, file=sys.stderr))
+    engine = Engine([str(fields["model"])], drafters, progress=_tell, cuda_graphs=cuda_graphs)
     names = {"model": engine.model_names[0]} | ({"drafter": engine.drafter_names[0]} if drafters else {})
     return _consume(engine, prompts, make_settings(**{**fields, **names}))
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr)
 
 
 def _consume(engine: Engine, prompts: list[str], settings: RunSettings) -> RunTrace | BatchTrace:

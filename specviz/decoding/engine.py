@@ -53,10 +53,12 @@ class Engine:
         device: str = "auto",
         dtype: str = "auto",
         progress: Progress = logger.info,
+        cuda_graphs: bool = False,
     ) -> None:
         self._models = _named(models)
         self._drafters = _named(drafters)
         self._device, self._dtype, self._progress = device, dtype, progress
+        self._cuda_graphs = cuda_graphs
         self._targets: dict[tuple[str, str, str], Target] = {}
         self._shelf = WeightShelf()
         self._loading = threading.Lock()
@@ -83,6 +85,8 @@ class Engine:
         with self._loading:
             if key not in self._targets:
                 self._targets[key] = load_target(self._models[model], key[1], key[2], self._progress)
+                if self._cuda_graphs and (refusal := self._targets[key].use_cuda_graphs()):
+                    self._progress(refusal)
             return self._targets[key]
 
     def add_target(self, model: str, target: Target) -> None:

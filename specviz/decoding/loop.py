@@ -21,7 +21,8 @@ from specviz.decoding.sequence import Sequence
 from specviz.decoding.turn import PassPart, Turn
 from specviz.decoding.verification import verify
 from specviz.drafters.base import Drafter, Proposal
-from specviz.target.model import Hidden, Target
+from specviz.target.hidden import Hidden
+from specviz.target.model import Target
 from specviz.trace import StepTimes, StepTrace
 
 HEADROOM = 64  # columns for the rows of the first passes; the cache grows where this is too little

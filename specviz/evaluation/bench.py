@@ -44,12 +44,13 @@ class BenchRequest:
     peers: bool = True
     assistant: str | None = None
     batch: int = 1
+    cuda_graphs: bool = False
 
 
 def run_bench(request: BenchRequest, progress: Callable[[str], None] = print) -> tuple[Report, list[Path]]:
     """Run what is missing in the request's folder; return the report on all of it, and the files written."""
     drafters = list(dict.fromkeys(lane.drafter for lane in request.lanes if lane.drafter is not None))
-    engine = Engine([request.model], drafters, request.device, request.dtype, progress)
+    engine = Engine([request.model], drafters, request.device, request.dtype, progress, request.cuda_graphs)
     settings = _lane_settings(request, engine.model_names[0], dict(zip(drafters, engine.drafter_names, strict=True)))
     plain = next(iter(settings.values()))
     target = engine.target(engine.model_names[0])

@@ -6,7 +6,8 @@ hand, which start at the longest prefix. A prefix column j always holds position
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -14,15 +15,31 @@ from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 SoftRows = list[tuple[Tensor, Tensor]]  # a (keys, values) pair a layer, each (1, Hkv, S, D)
+Capture = Callable[[Callable[[], Any]], Callable[[], Any]]  # of a pass, to what replays it
 
 
 class RowCache(Cache):
-    """Keys and values of B prefixes and of the rows of one pass, for every layer of a model."""
+    """Keys and values of B prefixes and of the rows of one pass, for every layer of a model.
 
-    def __init__(self, n_layers: int, n_batch: int, capacity: int, soft: SoftRows | None = None) -> None:
+    `passes` holds what passes of fixed shape keep between them (`fixed_pass.py`), for as long as the memory is where
+    it was; `capture` is what makes a graph of one.
+    """
+
+    def __init__(
+        self,
+        n_layers: int,
+        n_batch: int,
+        capacity: int,
+        soft: SoftRows | None = None,
+        capture: Capture | None = None,
+    ) -> None:
+        self.capture = capture
+        self.passes: dict[Any, Any] = {}
+        self.columns: Tensor | None = None
+        self.capacity = capacity + (soft[0][0].shape[2] if soft else 0)
         self.n_soft = soft[0][0].shape[2] if soft else 0
         self.lengths = [0] * n_batch
-        self._rows = [_RowLayer(self, self.n_soft + capacity) for _ in range(n_layers)]
+        self._rows = [_RowLayer(self) for _ in range(n_layers)]
         super().__init__(layers=list(self._rows))
         for layer, rows in zip(self._rows, soft or [], strict=False):
             layer.write_soft(*rows, n_batch)
@@ -31,6 +48,29 @@ class RowCache(Cache):
     def base(self) -> int:
         """Column where the rows of the next pass begin."""
         return self.n_soft + max(self.lengths)
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether a pass has been here."""
+        return bool(self._rows) and self._rows[0].is_initialized
+
+    def reserve(self, n_columns: int) -> None:
+        """Make room for so many columns; doubles where the capacity was too small."""
+        if n_columns <= self.capacity:
+            return
+        self.capacity = max(n_columns, 2 * self.capacity)
+        self.passes.clear()
+        for layer in self._rows:
+            layer.grow()
+
+    @contextmanager
+    def writing_at(self, columns: Tensor) -> Iterator[None]:
+        """Let the pass inside write its rows at columns (R,) and attend to the whole capacity."""
+        self.columns = columns
+        try:
+            yield
+        finally:
+            self.columns = None
 
     @torch.inference_mode()
     def keep(self, rows: Sequence[Sequence[int]]) -> None:
@@ -53,6 +93,7 @@ class RowCache(Cache):
     def select(self, batch_rows: Sequence[int]) -> None:
         """Keep only these batch rows, in this order."""
         self.lengths = [self.lengths[row] for row in batch_rows]
+        self.passes.clear()
         for layer in self._rows:
             layer.select(batch_rows)
 
@@ -67,17 +108,16 @@ class RowCache(Cache):
 
 
 class _RowLayer(CacheLayerMixin):
-    """One layer's buffers (B, Hkv, capacity, D); grows by doubling where the capacity was too small."""
+    """One layer's buffers (B, Hkv, capacity, D)."""
 
     is_sliding = False
     is_croppable = True
     keys: Tensor
     values: Tensor
 
-    def __init__(self, owner: RowCache, capacity: int) -> None:
+    def __init__(self, owner: RowCache) -> None:
         super().__init__()
         self._owner = owner
-        self._capacity = capacity
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
         self.dtype, self.device = key_states.dtype, key_states.device
@@ -87,12 +127,16 @@ class _RowLayer(CacheLayerMixin):
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write the rows of a pass (B, Hkv, R, D) and return all columns in use."""
-        if not self.is_initialized:
-            self.lazy_initialization(key_states, value_states)
+        columns = self._owner.columns
+        if columns is not None:
+            self.keys.index_copy_(2, columns, key_states)
+            self.values.index_copy_(2, columns, value_states)
+            return self.keys, self.values
         start = self._owner.base
         end = start + key_states.shape[2]
-        if end > self._capacity:
-            self._grow(end)
+        self._owner.reserve(end)
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
         self.keys[:, :, start:end] = key_states
         self.values[:, :, start:end] = value_states
         return self.keys[:, :, :end], self.values[:, :, :end]
@@ -121,11 +165,13 @@ class _RowLayer(CacheLayerMixin):
     def _buffer(self, states: Tensor) -> Tensor:
         n_batch, n_heads, _, width = states.shape
         # Zeros and not empty memory: a masked column is multiplied by 0, and 0 * NaN is NaN.
-        return torch.zeros(n_batch, n_heads, self._capacity, width, dtype=states.dtype, device=states.device)
+        return torch.zeros(n_batch, n_heads, self._owner.capacity, width, dtype=states.dtype, device=states.device)
 
-    def _grow(self, needed: int) -> None:
+    def grow(self) -> None:
+        """Take the owner's new capacity."""
+        if not self.is_initialized:
+            return
         old_keys, old_values = self.keys, self.values
-        self._capacity = max(needed, 2 * self._capacity)
         self.keys, self.values = self._buffer(old_keys), self._buffer(old_values)
         self.keys[:, :, : old_keys.shape[2]] = old_keys
         self.values[:, :, : old_values.shape[2]] = old_values

@@ -17,29 +17,14 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache
 
-from specviz.target.attention import AttentionProbe, probed
-from specviz.target.cache import RowCache, SoftRows
-from specviz.target.experts import LayerRouting, captured_routing, find_routers
+from specviz.target.attention import probed
+from specviz.target.cache import Capture, RowCache, SoftRows
+from specviz.target.experts import captured_routing, find_routers
+from specviz.target.fixed_pass import capture_cuda_graph, fits, run_fixed
+from specviz.target.hidden import Hidden
 from specviz.target.place_cache import PlaceCache
 from specviz.target.tokenizer import Tokenizer
 from specviz.trace import ModelInfo
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """What a pass leaves behind.
-
-    `last` is the final normed state (B, R, H); `features` are the residual streams that enter the
-    layers a drafter named, concatenated from low to high (B, R, 3H), or None where it named none;
-    `mask` (B, 1, R, C) is the mask that the layers used (those with full attention, where a model
-    has layers of both kinds); `routing` holds the decisions of a target with experts, layer by layer.
-    """
-
-    last: Tensor
-    mask: Tensor
-    features: Tensor | None = None
-    routing: tuple[LayerRouting, ...] = ()
-    attention: AttentionProbe | None = None
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,8 @@ class Target:
         self.n_layers: int = self.config.num_hidden_layers
         self.n_positions: int = getattr(self.config, "max_position_embeddings", None) or 2**31
         self.feature_layers = default_feature_layers(self.n_layers)
+        self.fixed_shapes = False  # whether passes over few rows are padded to fixed shapes (`fixed_pass.py`)
+        self.capture: Capture | None = None  # what makes a graph of a pass of fixed shape
 
     @property
     def device(self) -> torch.device:
@@ -106,7 +93,7 @@ class Target:
 
     def new_cache(self, n_batch: int, capacity: int, soft: SoftRows | None = None) -> RowCache:
         """Return an empty cache for B prefixes with room for `capacity` columns each."""
-        return RowCache(self.n_layers, n_batch, capacity, soft)
+        return RowCache(self.n_layers, n_batch, capacity, soft, self.capture)
 
     def embed(self, token_ids: Sequence[int] | Sequence[Sequence[int]] | Tensor) -> Tensor:
         """Return the input embeddings (..., H) of token ids (...)."""
@@ -128,7 +115,25 @@ class Target:
         `feature_layers` are the layers whose inputs a drafter wants, ascending; None for none.
         `attention_row` is a row whose attention weights are wanted; None for none.
         """
+        if self.fixed_shapes and attention_row is None and isinstance(cache, RowCache) and fits(embeds, cache):
+            layers = feature_layers or ()
+
+            def run(fixed_embeds: Tensor, fixed_positions: Tensor, fixed_mask: Tensor) -> Hidden:
+                return self.forward_with_graph(fixed_embeds, fixed_positions, fixed_mask, cache, layers)
+
+            return run_fixed(run, embeds, positions, mask, cache, layers)
         return self.forward_with_graph(embeds, positions, mask, cache, feature_layers, attention_row)
+
+    def use_cuda_graphs(self) -> str | None:
+        """Hold passes over few rows in CUDA graphs; return None, or in a sentence why this target cannot."""
+        if self.windows.window is not None or self._routers:
+            return "CUDA graphs hold no sliding windows and no mixtures of experts: they are off for this model."
+        devices = {parameter.device for parameter in self.model.parameters()}
+        if self.device.type != "cuda" or len(devices) > 1:
+            return "CUDA graphs need the whole model on one CUDA device: they are off."
+        self.fixed_shapes, self.capture = True, capture_cuda_graph
+        self.info = self.info.model_copy(update={"device": f"{self.info.device}, graphs"})
+        return None
 
     def forward_with_graph(
         self,

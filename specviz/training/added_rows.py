@@ -24,7 +24,8 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 
 from specviz.errors import SpecVizError
 from specviz.target.cache import SoftRows
-from specviz.target.model import Hidden, Target
+from specviz.target.hidden import Hidden
+from specviz.target.model import Target
 
 
 class GraphCache(Cache):

@@ -9,7 +9,7 @@ from specviz.drafters.draft_tree import NodeLogProbs, TreeShape
 from specviz.drafters.eagle3 import Eagle3Drafter
 from specviz.drafters.expert_embedding import ExpertConfig
 from specviz.settings import make_settings
-from specviz.target.model import Hidden
+from specviz.target.hidden import Hidden
 from tests.heads import SHAPE, confu_drafter, random_head, random_parts
 from tests.kit import Target, answer_of, plain_answer, run_lane, tiny_config, tiny_engine, tiny_target
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 
 from specviz.drafters.checkpoint_eagle3 import start_eagle3
+from specviz.drafters.confu import ConfuParts
 from specviz.drafters.eagle3 import LoadedHead
 from specviz.target.model import Target
 from specviz.training.anchors import AnchorConfig
@@ -47,10 +48,13 @@ def eagle3_trainee(target: Target, folder: Path, loaded: LoadedHead | None = Non
     return Eagle3Trainee(target, loaded or start_eagle3(target, vocabulary, 0), stores(target, folder), UNROLLED)
 
 
-def confu_trainee(target: Target, folder: Path, gate: float = 0.5) -> ConfuTrainee:
+def confu_trainee(
+    target: Target, folder: Path, gate: float = 0.5, start: tuple[LoadedHead, ConfuParts] | None = None
+) -> ConfuTrainee:
     loaded = random_head(target)
+    loaded, parts = start or (loaded, random_parts(target, loaded, gate))
     config = ConfuTrainingConfig(UNROLLED, AnchorConfig(stride=3, window=3), max_lag=3)
-    return ConfuTrainee(target, loaded, random_parts(target, loaded, gate), stores(target, folder), config)
+    return ConfuTrainee(target, loaded, parts, stores(target, folder), config)
 
 
 def slot_trainee(target: Target, folder: Path, n_prefix: int = 0) -> SlotTrainee:

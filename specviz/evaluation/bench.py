@@ -8,7 +8,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from specviz.decoding.engine import VERSIONED, Engine
+from specviz.decoding.engine import Engine
+from specviz.decoding.job import VERSIONED
 from specviz.drafters.build import default_settings
 from specviz.drafters.checkpoint_files import locate_drafter
 from specviz.errors import SpecVizError

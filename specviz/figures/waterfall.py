@@ -24,7 +24,7 @@ def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> P
         "base": [round(bars[row][0], 3) for row in ROWS],
         "x": [round(bars[row][1], 3) for row in ROWS],
         "text": [f"{bars[row][1]:.1f} ms" for row in ROWS],
-        "textposition": "auto",
+        "textposition": "outside",
         "cliponaxis": False,
         "hovertemplate": say("%{y}: %{x:.2f} ms<extra></extra>"),
         "marker": {

@@ -30,6 +30,8 @@ from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.loop import StepLoss
 from specviz.training.unroll import Future, UnrollBatch, pack, unroll
 
+SCALED_ANSWERS = 16  # over which the scale of the router's input is measured
+
 
 @dataclass(frozen=True)
 class ConfuTrainingConfig:
@@ -50,7 +52,11 @@ class ConfuModule(nn.Module):
 
 
 class ConfuTrainee(Eagle3Trainee):
-    """A head with ConFu's parts. Routers and `fc` learn on scaled features; on disk the scale is folded in."""
+    """A head with ConFu's parts. Routers and `fc` learn on scaled inputs; on disk the scale is folded in.
+
+    Without it the router of f collapses onto one expert in its first steps: some dimensions of the head's states are
+    so large that any weight there decides every choice, and nothing in the loss brings the others back.
+    """
 
     def __init__(
         self,
@@ -63,8 +69,17 @@ class ConfuTrainee(Eagle3Trainee):
         super().__init__(target, loaded, stores, config.unrolled)
         self.config = config
         trainable = copy.deepcopy(parts).float().train().requires_grad_(True)
+        self.state_scale = self.measure_states()
         trainable.con_experts.router.weight.data.mul_(self.scale)
+        trainable.f_experts.router.weight.data.mul_(self.state_scale)
         self.module = ConfuModule(super().head_of(self.module), trainable)
+
+    @torch.no_grad()
+    def measure_states(self) -> Tensor:
+        """Return the root mean square (D,) of the states that route f, over the first answers, before any step."""
+        taken = self.store.take(range(min(SCALED_ANSWERS, len(self.store.answers))))
+        states = self.fused(super().head_of(self.module), pack(taken, self.unrolled.n_steps).features)
+        return states.square().mean(dim=0).sqrt().clamp(min=1e-6)
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
         taken = self.store.take(answers)
@@ -88,6 +103,7 @@ class ConfuTrainee(Eagle3Trainee):
     def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
         parts = copy.deepcopy(_confu(module).parts).requires_grad_(False)
         parts.con_experts.router.weight.div_(self.scale)
+        parts.f_experts.router.weight.div_(self.state_scale)
         loaded = LoadedHead(self.folded(self.head_of(module)), self.vocabulary, trained_info(self.info, folder.name))
         save_confu(folder, loaded, parts.to(self.target.dtype), training=training)
 
@@ -114,7 +130,8 @@ class ConfuTrainee(Eagle3Trainee):
         con = torch.where((routed_by < 0).to(device)[:, None], even, routed)  # (A, H)
         anchors = Anchors(plan.sequences.to(device), places.to(device))
         states = self.fused(head, self.contemplate(parts, taken, anchors, con))  # (A, D)
-        embeds = parts.f_experts.mix(parts.f_experts.route(self.fused(head, batch.features[start + places])))
+        routing_states = self.fused(head, batch.features[start + places]) / self.state_scale  # (A, D)
+        embeds = parts.f_experts.mix(parts.f_experts.route(routing_states))
         cosines, sines = head.rotary.at(0, int(places.max()) + 2, states)
         angles = cosines[anchors.places + 1], sines[anchors.places + 1]  # where the first drafted token's row stands
         keys, values = head.midlayer.self_attn.keys_values(head.inputs(embeds, states), angles)

@@ -13,7 +13,9 @@ from specviz.drafters.checkpoint import load_slot_table
 from specviz.drafters.checkpoint_confu import load_confu
 from specviz.drafters.checkpoint_eagle3 import load_eagle3
 from specviz.settings import make_settings
+from specviz.training.confu import ConfuTrainee
 from specviz.training.loop import STATE, Training, TrainingConfig
+from specviz.training.unroll import pack
 from tests.kit import tiny_target
 from tests.training import confu_trainee, eagle3_trainee, slot_trainee
 
@@ -96,6 +98,22 @@ def test_saved_weights_score_as_the_averaged_ones_in_training(tmp_path):
     training = train("eagle3", tmp_path, target=target)
     again = eagle3_trainee(target, tmp_path / "features", load_eagle3(tmp_path / "out", target))
     assert again.measure(again.module) == pytest.approx(training.trainee.measure(training.average.module))
+
+
+def test_saved_routers_route_as_in_training(tmp_path):
+    """The scales of what routes are folded into both routers."""
+    target = tiny_target()
+    training = train("confu", tmp_path, target=target)
+    again = confu_trainee(target, tmp_path / "features", start=load_confu(tmp_path / "out", target))
+    assert again.measure(again.module) == pytest.approx(training.trainee.measure(training.average.module))
+    probs = [chosen_probs(training.trainee, training.average.module), chosen_probs(again, again.module)]
+    assert torch.allclose(*probs, atol=1e-5) and float(probs[0].std()) > 0
+
+
+def chosen_probs(trainee: ConfuTrainee, module: torch.nn.Module) -> torch.Tensor:
+    """Return the probabilities (R, E) of the router of f over the states of the first answers."""
+    states = trainee.fused(trainee.head_of(module), pack(trainee.store.take([0, 1]), 3).features)
+    return module.parts.f_experts.route(states / trainee.state_scale).probabilities
 
 
 def test_a_run_continues_from_weights(tmp_path):

@@ -113,7 +113,7 @@ def test_saved_routers_route_as_in_training(tmp_path):
 def chosen_probs(trainee: ConfuTrainee, module: torch.nn.Module) -> torch.Tensor:
     """Return the probabilities (R, E) of the router of f over the states of the first answers."""
     states = trainee.fused(trainee.head_of(module), pack(trainee.store.take([0, 1]), 3).features)
-    return module.parts.f_experts.route(states / trainee.state_scale).probabilities
+    return module.parts.f_experts.route(states / trainee.state_scale).probabilities.detach()
 
 
 def test_a_run_continues_from_weights(tmp_path):

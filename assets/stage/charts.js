@@ -43,6 +43,7 @@ export function makeCharts(stage) {
     if (busy || !window.Plotly) return;
     busy = true;
     while (panes.some((pane) => pane.isBehind())) {
+      panes.forEach((pane) => pane.show()); // all at once: one that comes later would narrow those beside it
       for (const pane of panes) await rest(await drawAfterFrame(pane));
     }
     busy = false;
@@ -67,10 +68,14 @@ export function makeCharts(stage) {
     const isBehind = () => Boolean(stage.frame)
       && (drawn.frame !== stage.frame || chosen(stage.state).some((value, i) => value !== drawn.chosen[i]));
 
+    function show() {
+      box.hidden = !stage.frame?.figures[name];
+    }
+
     async function draw() {
       const { frame, state } = stage;
       Object.assign(drawn, { frame, chosen: chosen(state) });
-      box.hidden = !frame.figures[name];
+      show();
       if (box.hidden) return;
       const figure = name === 'routing' ? await routingOf(frame, state.node) : frame.figures[name];
       if (frame !== stage.frame) return; // the next round draws the newer one
@@ -83,7 +88,7 @@ export function makeCharts(stage) {
       plot.listens ??= plot.element.on('plotly_click', (event) => choose(name, event.points[0]));
     }
 
-    return { element: box, draw, isBehind };
+    return { element: box, draw, isBehind, show };
   }
 
   // A node with a routing of its own shows that one.

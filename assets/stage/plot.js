@@ -37,6 +37,8 @@ export function makePlot(stage, kind, attributes = {}) {
     const figure = joinFrame(shown, figures.frames[currentTheme()][kind]);
     // plotly.js drops the height when the window changes its size, and takes the one of the element.
     element.style.height = figure.layout.height ? `${figure.layout.height}px` : '';
+    // It looks at the window's size alone, but a neighbour that comes or goes changes a chart's width too.
+    figure.layout.width = element.clientWidth || undefined;
     window.Plotly.react(element, figure);
   }
 

@@ -34,8 +34,6 @@ from specviz.figures.reasons import CODES, FIRST_HIDDEN, REASONS, mask_reasons
 from specviz.sentence import say, say_count
 from specviz.trace import MaskTrace, StepTrace
 
-# Room for the longest label and a title. Were plotly to measure the labels instead, a step would be drawn twice.
-LABEL_MARGIN = {"l": 112, "r": 8, "t": 8, "b": 112}
 N_BINS = 10  # of the colour axis; ten, so that their edges are short decimals
 HOVER = say("<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{text}<extra></extra>")
 EARLIER_HOVER = say("<b>%{y}</b> asks<br>%{text}<extra></extra>")
@@ -73,9 +71,8 @@ def mask_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         [make_legend_entry(reason.label, reason.colour) for reason in REASONS[:FIRST_HIDDEN]],
-        margin=LABEL_MARGIN,
-        xaxis=make_category_axis(say("columns answer (keys)"), tickangle=-90, automargin=False),
-        yaxis=make_category_axis(say("rows ask (queries)"), autorange="reversed", automargin=False),
+        xaxis=make_category_axis(say("columns answer (keys)"), tickangle=-90),
+        yaxis=make_category_axis(say("rows ask (queries)"), autorange="reversed"),
         coloraxis=make_colour_axis(),
     )
 

@@ -85,10 +85,10 @@ def tree_frame(theme: ThemeName) -> PlotlyDict:
     return make_frame(
         theme,
         [make_status_entry(name) for name in names],
-        margin={"l": 32, "r": 64, "t": 40, "b": 48},  # given, not measured: a measured one is drawn twice
+        margin={"l": 32, "r": 64, "t": 8, "b": 8},
         font=make_font(theme) | {"shadow": f"0 0 3px {halo}, 0 0 3px {halo}"},  # labels cross edges
-        xaxis=make_axis(say("depth"), dtick=1, ticks="outside", ticklen=10, tickcolor=CLEAR, automargin=False),
-        yaxis=make_axis("", autorange="reversed", automargin=False, **hidden),
+        xaxis=make_axis(say("depth"), dtick=1, ticks="outside", ticklen=10, tickcolor=CLEAR),
+        yaxis=make_axis("", autorange="reversed", **hidden),
     )
 
 

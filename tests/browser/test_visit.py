@@ -367,3 +367,12 @@ def test_narrow_screens_scroll_in_one_direction(open_tab, url, theme):
                 .filter((box) => box.getBoundingClientRect().right > innerWidth + 1).map((box) => box.className)"""
         )
         assert wide == []
+
+
+def test_a_chart_is_as_wide_as_its_place_when_a_neighbour_comes_or_goes(visitor):
+    """Guards a mask that was drawn before the experts came beside it, and was cut off."""
+    wide = "() => { const own = document.querySelector('.plot.mask'); return own._fullLayout.width - own.clientWidth; }"
+    for prompt, n_beside in (("hello", 0), ("hello experts", 1), ("hello again", 0)):
+        visitor.run(prompt, max_new_tokens="12").wait_for_charts()
+        visitor.expect("() => document.querySelectorAll('.pane.routing:not([hidden])').length", n_beside)
+        visitor.expect(wide, 0)

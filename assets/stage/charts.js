@@ -37,8 +37,9 @@ export function makeCharts(stage) {
       .catch(() => { notice.textContent = t('The charts could not be loaded; the step is in the text above.'); });
   }
 
-  // Every pane is drawn behind a frame of its own, in a task of its own, and draws what is then the newest step. Charts rest as long as
-  // they worked, so that a fast run on a slow machine still leaves half of the time to everything else.
+  // Every pane is drawn behind a frame of its own, in a task of its own, and draws what is then the newest step.
+  // Charts rest as long as they worked, so that a fast run on a slow machine still leaves half of the time to
+  // everything else.
   async function request() {
     if (busy || !window.Plotly) return;
     busy = true;

@@ -42,9 +42,13 @@ def collect_constants(recordings: dict[str, Path]) -> dict[str, Any]:
         "translated": {language: translate_values(spoken, language) for language in read_tables()},
         "words": stage_words(),
         "recordings": [{"name": name, "title": title_recording(name)} for name in recordings],
-        "assets": {
-            "stage": STAGE_SCRIPT.as_posix(),
-            "modules": [path.as_posix() for path in sorted(STAGE_MODULES.rglob("*.js"))],
-            "plotly": PLOTLY_SCRIPT.as_posix(),
-        },
+    }
+
+
+def locate_scripts() -> dict[str, Any]:
+    """Return where this server's scripts lie; a page to take along has them inside, and names no path of a server."""
+    return {
+        "stage": STAGE_SCRIPT.as_posix(),
+        "modules": [path.as_posix() for path in sorted(STAGE_MODULES.rglob("*.js"))],
+        "plotly": PLOTLY_SCRIPT.as_posix(),
     }

@@ -18,6 +18,7 @@ from specviz.ui.assets import (
     STAGE_SCRIPT,
     TEMPLATE,
     collect_constants,
+    locate_scripts,
     read_page_style,
     read_styles,
 )
@@ -58,12 +59,13 @@ def build_stage(value: dict[str, Any] | None, shelf: TraceShelf) -> gr.HTML:
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         return answer_question(request, shelf)
 
+    constants = collect_constants(shelf.recordings) | {"assets": locate_scripts()}
     gr.set_static_paths([STAGE_SCRIPT, STAGE_MODULES, PLOTLY_SCRIPT])
     return gr.HTML(
         value,
         html_template=read_page_style() + TEMPLATE,
         css_template=read_styles(),
-        js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(collect_constants(shelf.recordings))),
+        js_on_load=BOOTSTRAP.replace("CONSTANTS", json.dumps(constants)),
         apply_default_css=False,
         elem_id="stage-block",
         server_functions=[answer],

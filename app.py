@@ -45,6 +45,11 @@ def decode(prompts: list[str], settings: RunSettings) -> Iterator[Event]:
     yield from engine.stream(prompts, settings)
 
 
+def tell_operator(sentence: str) -> None:
+    """Say on the terminal what takes long, and what was asked for and cannot be had."""
+    print(sentence, file=sys.stderr)
+
+
 def load_models(options: argparse.Namespace) -> None:
     """Load what the operator named before the page starts; the default model while it is up already."""
     if options.model:
@@ -68,6 +73,7 @@ engine = Engine(
     drafters=options.drafter or [],
     device=options.device,
     dtype=options.dtype,
+    progress=tell_operator,
     cuda_graphs=options.cuda_graphs,
 )
 demo = build_page(engine, spaces.GPU(duration=gpu_seconds)(decode) if spaces else decode)

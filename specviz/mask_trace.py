@@ -16,6 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["prefix", "candidate", "lookahead", "contemplate", "soft_prompt"]
+ADDED: frozenset[Kind] = frozenset({"lookahead", "contemplate"})  # rows behind a node; they alone see the soft prompt
 RuleName = Literal["causal", "tree", "lookahead_diagonal", "lookahead_causal", "contemplate"]
 CellReason = Literal[
     "self",
@@ -207,7 +208,7 @@ class _Reasons:
         if column < self.rule.prefix:
             return self._in_window(query, column, "context")
         if column < self.n_cached:
-            return "soft_prompt" if query.kind == "contemplate" else "hidden_soft_prompt"
+            return "soft_prompt" if query.kind in ADDED else "hidden_soft_prompt"
         return self._reason_in_pass(row, column - self.n_cached)
 
     def _reason_in_pass(self, row: int, key_row: int) -> CellReason:

@@ -88,7 +88,7 @@ def code_cells(rule: MaskRule, rows: Axis, columns: Axis) -> Codes:
     q_real = q_kind == CANDIDATE
     earlier = cached | (columns.index[None] < rows.index[:, None])
     cases: list[tuple[Flags, str]] = [
-        ((k_kind == SOFT_PROMPT) & (q_kind == CONTEMPLATE), "soft_prompt"),
+        ((k_kind == SOFT_PROMPT) & ((q_kind == LOOKAHEAD) | (q_kind == CONTEMPLATE)), "soft_prompt"),
         (np.broadcast_to(k_kind == SOFT_PROMPT, q_kind.shape[:1] + k_kind.shape[1:]), "hidden_soft_prompt"),
         (rows.index[:, None] == columns.index[None], "self"),
         ((k_kind == PREFIX) & earlier, "context"),

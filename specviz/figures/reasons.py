@@ -56,7 +56,7 @@ REASONS: tuple[Reason, ...] = (
     ),
     Reason(
         "soft_prompt",
-        say("Soft prompt: a learned column that contemplate rows alone may read."),
+        say("Soft prompt: a learned column that added rows alone (contemplate tokens or slots) may read."),
         say("soft prompt"),
         CORRECTION_COLOUR,
     ),
@@ -78,7 +78,10 @@ REASONS: tuple[Reason, ...] = (
     Reason("hidden_other_group", say("It hangs behind another node: groups do not see each other.")),
     Reason("hidden_later_slot", say("A later slot of the same group: slots do not look ahead.")),
     Reason("hidden_diagonal", say("Diagonal slots, the seed's setting: slots of a group do not see each other.")),
-    Reason("hidden_soft_prompt", say("Soft prompt: only contemplate rows may read it, and this row is not one.")),
+    Reason(
+        "hidden_soft_prompt",
+        say("Soft prompt: added rows alone (contemplate tokens or slots) may read it; this is not one."),
+    ),
     Reason("hidden_window", say("Further back than the target's sliding window reaches.")),
     Reason("hidden", say("Masked; the trace has no rule that says why.")),
     Reason("hidden_against_rule", say("Recorded as masked, although the rule of this mask shows it.")),

@@ -128,6 +128,13 @@ def test_hand_written_reasons_of_contemplate_rows() -> None:
     assert names[3] == ["context", "soft_prompt", "own_node", "own_node", "hidden_other_group", "self"]
 
 
+def test_hand_written_reasons_of_slots_with_learned_rows_of_their_own() -> None:
+    names = reason_names(expand_rule(MaskRule(name="lookahead_causal", prefix=1, parents=[-1], k=1, s=2)))
+    # columns: x0, soft 1 and 2, root, slot 1 of the root
+    assert names[0] == ["context", "hidden_soft_prompt", "hidden_soft_prompt", "self", "hidden_added"]
+    assert names[1] == ["context", "soft_prompt", "soft_prompt", "own_node", "self"]
+
+
 def test_a_long_prefix_is_windowed_without_lying() -> None:
     rule = MaskRule(name="tree", prefix=100, parents=[-1, 0])
     for mask in (expand_rule(rule), expand_rule(rule, 30), MaskTrace(rule=rule)):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from specviz.evaluation.recordings import FOLDER, MAX_BYTES, RECORDINGS, pack_trace
+from specviz.mask_trace import expand_rule
 from specviz.metrics import compute_metrics
 from specviz.settings import make_settings
 from specviz.trace import BatchTrace, RunTrace, from_json
@@ -45,6 +46,17 @@ def test_a_recording_is_whole_and_small(name):
         assert run.drafter is None or run.drafter.source != "random"
         assert run.baseline is None or run.baseline.equal != recording.is_lossy
         assert run.exact or (run.divergence is not None and run.divergence.prob is not None)
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_every_recorded_mask_is_its_rule(name):
+    """Guards: a rule that does not know what ran; the page would call right cells a leak."""
+    for run in read_runs(PATHS[name]):
+        for step in run.steps:
+            assert step.mask.rule is not None
+            expected = expand_rule(step.mask.rule, step.mask.first_column)
+            assert step.mask.matrix() == expected.matrix()
+            assert step.mask.bits is None or step.mask.earlier_visible == expected.earlier_visible
 
 
 def test_packing_keeps_what_was_decided():

@@ -14,10 +14,11 @@ from specviz.drafters.checkpoint_confu import load_confu
 from specviz.drafters.checkpoint_eagle3 import load_eagle3
 from specviz.settings import make_settings
 from specviz.training.confu import ConfuTrainee
+from specviz.training.features import PARTS, FeatureStore
 from specviz.training.loop import STATE, Training, TrainingConfig
 from specviz.training.unroll import pack
 from tests.kit import tiny_target
-from tests.training import confu_trainee, eagle3_trainee, slot_trainee
+from tests.training import confu_trainee, eagle3_trainee, slot_trainee, tiny_corpus
 
 TRAINEES = {"eagle3": eagle3_trainee, "confu": confu_trainee, "lookahead": slot_trainee}
 CONFIG = TrainingConfig(
@@ -30,6 +31,21 @@ def train(method: str, folder, config: TrainingConfig = CONFIG, target=None) -> 
     training = Training(TRAINEES[method](target, folder / "features"), config, folder / "out")
     training.run()
     return training
+
+
+def test_a_grown_corpus_finds_the_features_of_its_old_answers(tmp_path, monkeypatch):
+    """Guards: a corpus computed again from its first answer because one was added."""
+    target, answers = tiny_target(), tiny_corpus()
+    layers = tuple(sorted(target.feature_layers))
+    kept = FeatureStore(tmp_path, answers[:8], target, layers).take(range(8))
+    grown = FeatureStore(tmp_path, [*answers[8:], *answers[:8]], target, layers)
+    grown.take(range(4))
+    (tmp_path / "half.part").write_bytes(b"half written")
+    again = FeatureStore(tmp_path, [*answers[8:], *answers[:8]], target, layers)
+    monkeypatch.setattr(target, "forward", None)  # nothing may be computed now
+    for old, new in zip(kept, again.take(range(4, 12)), strict=True):
+        assert all(torch.equal(getattr(old, part), getattr(new, part)) for part in PARTS)
+        assert torch.equal(old.ids, new.ids) and old.n_prompt == new.n_prompt
 
 
 def whole_loss(trainee) -> float:

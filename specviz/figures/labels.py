@@ -15,7 +15,7 @@ from specviz.sentence import change_text, say
 
 _VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "⟨CR⟩"}
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", '"': "&quot;"}
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
 _UNSPACED = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _UNITS = re.compile("(?:[\u2e80-\uffff]|[^\\s\u2e80-\uffff]+|\\s+)[，。；：？！、）”]*")
 _ISOLATE, _END_ISOLATE = "\u2068", "\u2069"

@@ -79,6 +79,12 @@ def test_hostile_text_is_literal(visitor, tmp_path):
     assert visitor.tab.evaluate("window.hacked") is None
     assert visitor.tab.locator(".stage img, .stage script").count() == 0
     assert visitor.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    drawn = set()
+    for _ in range(int(re.search(r"of (\d+)", visitor.where()).group(1)) + 1):
+        drawn |= set(visitor.tab.locator(".stage svg text").all_text_contents())
+        visitor.tab.keyboard.press("ArrowLeft")
+        visitor.tab.wait_for_timeout(400)
+    assert drawn >= {"${alert(1…", "{{value}}", '"quoted"', "&lt;b&gt;", "</div>"}
 
 
 def test_300_steps_arrive_whole_and_in_order(visitor, tmp_path):

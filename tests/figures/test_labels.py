@@ -95,7 +95,7 @@ def test_model_text_never_reaches_a_hover_template() -> None:
 
 def test_wrap_and_numbers() -> None:
     assert wrap_html("one two three", 8) == "one two<br>three"
-    assert escape_html('a"b') == "a&quot;b"
+    assert escape_html('a"b & <c>') == 'a"b &amp; &lt;c&gt;'  # plotly shows &quot; as it stands
     assert [format_prob(p) for p in (None, 0.0, 0.00001, 0.0123, 0.5, 1.0)] == [
         "unknown",
         "0",

@@ -44,6 +44,7 @@ HOSTILE = [
     "<img src=x onerror=window.hacked=1>",
     "<script>window.hacked=1</script>",
     "{{value}}",
+    '"quoted"',
     "&lt;b&gt;",
     "\u202eabc",
     "`backtick`",

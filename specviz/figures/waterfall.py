@@ -20,21 +20,17 @@ def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> P
     trace = {
         "type": "bar",
         "orientation": "h",
-        "y": [_LABELS[row] for row in ROWS],
+        "y": [say("{phase}<br>{ms} ms", phase=_LABELS[row], ms=f"{bars[row][1]:.1f}") for row in ROWS],
         "base": [round(bars[row][0], 3) for row in ROWS],
         "x": [round(bars[row][1], 3) for row in ROWS],
-        "text": [f"{bars[row][1]:.1f} ms" for row in ROWS],
-        "textposition": "outside",
-        "cliponaxis": False,
-        "hovertemplate": say("%{y}: %{x:.2f} ms<extra></extra>"),
+        "hovertemplate": say("%{x:.2f} ms from %{base:.2f} ms on<extra></extra>"),
         "marker": {
             "color": [looks[row][0] for row in ROWS],
             "pattern": make_pattern("") | {"shape": [looks[row][1] for row in ROWS]},
         },
         "showlegend": False,
     }
-    # room for the number behind the last bar
-    axis = make_axis(say("milliseconds from the step's start"), range=[0, round(1.2 * (fall.ms + fall.record_ms), 3)])
+    axis = make_axis(say("milliseconds from the step's start"), range=[0, round(1.02 * (fall.ms + fall.record_ms), 3)])
     bare: PlotlyDict = {"data": [trace], "layout": {"xaxis": axis}}
     return bare if theme is None else join_frame(bare, waterfall_frame(theme))
 

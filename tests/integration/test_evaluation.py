@@ -21,6 +21,7 @@ from tests.kit import plain_answer, tiny_target
         ("lookahead", ["--out", "x", "--n", "-1"], "At least 1 question is needed, not -1."),
         ("seeds", ["lookahead", "--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("speed", ["--questions", "/no/such/file"], "could not be read"),
+        ("slots", ["--corpus", "/no/such/file", "--drafter", "x"], "could not be read"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
@@ -28,7 +29,11 @@ def test_a_mistake_is_a_sentence(script, arguments, words, tmp_path, monkeypatch
     """Guards against tracebacks where a file is missing or a shape misspelt."""
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"question_id": 1, "category": "a", "turns": ["b"]}\n', encoding="utf-8")
-    given = arguments if {"--questions", "--bench"} & {*arguments} else [*arguments, "--questions", str(questions)]
+    given = (
+        arguments
+        if {"--questions", "--bench", "--corpus"} & {*arguments}
+        else [*arguments, "--questions", str(questions)]
+    )
     monkeypatch.setattr(sys, "argv", [script, *given])
     with pytest.raises(SystemExit) as caught:
         runpy.run_module(f"specviz.evaluation.{script}", run_name="__main__")

@@ -9,9 +9,11 @@ import torch
 
 from specviz.__main__ import main
 from specviz.decoding.engine import Engine
-from specviz.drafters.checkpoint import load_slot_table
+from specviz.drafters.checkpoint import load_slot_table, save_slot_table
 from specviz.drafters.checkpoint_confu import load_confu
 from specviz.drafters.checkpoint_eagle3 import load_eagle3
+from specviz.drafters.lookahead import SlotTable
+from specviz.evaluation.slots import compare_slots
 from specviz.settings import make_settings
 from specviz.training.confu import ConfuTrainee
 from specviz.training.features import PARTS, FeatureStore
@@ -130,6 +132,19 @@ def chosen_probs(trainee: ConfuTrainee, module: torch.nn.Module) -> torch.Tensor
     """Return the probabilities (R, E) of the router of f over the states of the first answers."""
     states = trainee.fused(trainee.head_of(module), pack(trainee.store.take([0, 1]), 3).features)
     return module.parts.f_experts.route(states / trainee.state_scale).probabilities.detach()
+
+
+def test_learned_slots_are_held_against_the_training_free_ones(tmp_path):
+    target = tiny_target()
+    training = train("lookahead", tmp_path, target=target)
+    held_out = training.trainee.held_out
+    compared = compare_slots(target, held_out, tmp_path / "out")
+    measured = training.curve.measures[-1]
+    assert [own for _, _, own in compared] == [measured[f"accuracy_{slot}"] for slot in range(3)]
+    placeholder = SlotTable(target.mean_embedding.expand(3, -1).clone(), None)
+    save_slot_table(tmp_path / "free", placeholder, causal=False)
+    same = compare_slots(target, held_out, tmp_path / "free")
+    assert same == [(slot, free, free) for slot, free, _ in compared]
 
 
 def test_a_run_continues_from_weights(tmp_path):

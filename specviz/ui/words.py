@@ -74,7 +74,7 @@ def make_i18n() -> gr.I18n:
 
 
 def translate_page(page: gr.Blocks) -> None:
-    """Let the browser translate the labels of all components that a table knows."""
+    """Let the browser translate the labels and choices of all components that a table knows."""
     i18n = make_i18n()
     known = {text for table in read_tables().values() for text in table["page"]}
     for block in page.blocks.values():
@@ -82,6 +82,8 @@ def translate_page(page: gr.Blocks) -> None:
             text = getattr(block, name, None)
             if isinstance(text, str) and text in known:
                 setattr(block, name, i18n(text))
+        if isinstance(block, gr.Dropdown):
+            block.choices = [(i18n(text) if text in known else text, value) for text, value in block.choices]
 
 
 def translated_names(block: Any) -> tuple[str, ...]:

@@ -66,6 +66,19 @@ def test_no_english_in_a_step(visitor):
     assert english_in(visitor, ".stage") == []
 
 
+def test_choices_are_chinese_and_still_chosen_by_their_values(visitor):
+    visitor.tab.click("#method input")
+    offered = visitor.tab.locator("#method [role=option]").all_inner_texts()
+    assert any("普通解码" in text for text in offered)
+    visitor.tab.locator("#method [role=option]").filter(has_text="Lookahead").click()
+    visitor.expect("() => document.querySelector('#selection input').value", "经验证（无损）")
+    visitor.tab.click("#selection input")
+    visitor.tab.locator("#selection [role=option]").filter(has_text="自洽").click()
+    visitor.tab.wait_for_selector("#threshold input, #threshold textarea")
+    visitor.run("hello", max_new_tokens="9")
+    assert "selection=self-consistent" in visitor.tab.url
+
+
 def test_no_english_about_a_run(visitor):
     visitor.tab.click("#tab-run")
     visitor.tab.wait_for_selector(".race .lane")

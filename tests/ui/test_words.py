@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
+import gradio as gr
 import pytest
 from fake_engine import FakeEngine
 from spoken_words import python_templates, python_texts, script_templates, slots_of
 
 from specviz.errors import SpecVizError
 from specviz.sentence import join_parts, say, say_both, say_count, translate
+from specviz.settings import Placeholder, SlotAttention
 from specviz.ui import build_page
 from specviz.ui.assets import ASSETS
+from specviz.ui.controls import METHOD_LABELS
 from specviz.ui.trace_file import list_recordings, title_recording
 from specviz.ui.words import choose_language, read_tables, translate_error, translated_names
 
 ZH = read_tables()["zh"]
 TITLES = {title_recording(name) for name in list_recordings(ASSETS / "traces")}
-NUMBER = re.compile(r"\d+|auto")
+NUMBER = re.compile(r"\d+")
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +30,19 @@ def page_texts(tmp_path_factory) -> set[str]:
     page = build_page(FakeEngine(), recordings=tmp_path_factory.mktemp("no"))
     blocks = [block for block in page.blocks.values() if type(block).__name__ != "Api"]
     found = [getattr(block, name, None) for block in blocks for name in translated_names(block)]
+    found += [text for block in blocks if isinstance(block, gr.Dropdown) for text, _ in block.choices]
     return {getattr(text, "key", text) for text in found if text}
 
 
 def test_components_are_translated(page_texts):
-    assert {text for text in page_texts - set(ZH["page"]) if not NUMBER.fullmatch(text)} == set()
+    names = {
+        *(set(METHOD_LABELS.values()) - {"Plain decoding"}),
+        *get_args(Placeholder),
+        *get_args(SlotAttention),
+        *FakeEngine().model_names,
+    }
+    said = {text for text in page_texts - names if not NUMBER.fullmatch(text)}
+    assert said - set(ZH["page"]) == set()
     assert set(ZH["page"]) - page_texts == set()
 
 

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 
+from specviz import terminal
 from specviz.decoding.engine import Engine
 from specviz.decoding.events import Event
 from specviz.errors import SpecVizError
@@ -45,11 +46,6 @@ def decode(prompts: list[str], settings: RunSettings) -> Iterator[Event]:
     yield from engine.stream(prompts, settings)
 
 
-def tell_operator(sentence: str) -> None:
-    """Say on the terminal what takes long, and what was asked for and cannot be had."""
-    print(sentence, file=sys.stderr)
-
-
 def load_models(options: argparse.Namespace) -> None:
     """Load what the operator named before the page starts; the default model while it is up already."""
     if options.model:
@@ -73,7 +69,7 @@ engine = Engine(
     drafters=options.drafter or [],
     device=options.device,
     dtype=options.dtype,
-    progress=tell_operator,
+    progress=terminal.tell,  # the operator hears what takes long, and what cannot be had
     cuda_graphs=options.cuda_graphs,
 )
 demo = build_page(engine, spaces.GPU(duration=gpu_seconds)(decode) if spaces else decode)

@@ -1,4 +1,4 @@
-"""A run in the terminal: tokens coloured by what happened to them, then the metrics.
+"""A run in the terminal: tokens coloured by what happened to them, then the metrics; and what is told beside it.
 
 Colours come with a second cue (underline, strike, bold), as on the page.
 """
@@ -6,6 +6,7 @@ Colours come with a second cue (underline, strike, bold), as on the page.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from typing import TextIO
 
@@ -26,6 +27,11 @@ LEGEND = {
 }
 RESET = "\x1b[0m"
 CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), 127, *range(128, 160)) if chr(code) not in "\n\t"}
+
+
+def tell(sentence: str) -> None:
+    """Say what goes on beside the output, which holds the result alone."""
+    print(sentence, file=sys.stderr)
 
 
 def uses_colour(stream: TextIO) -> bool:

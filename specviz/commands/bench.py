@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz import terminal
 from specviz.commands import arguments
 from specviz.errors import SpecVizError
 
@@ -81,7 +82,7 @@ def _bench(parsed: dict[str, Any], questions: list[Question]) -> int:
             common={name: parsed[name] for name in COMMON} | {"record": _record_level(parsed)},
             **{name: parsed[name] for name in PASSED},
         ),
-        progress=lambda sentence: print(sentence, file=sys.stderr),
+        progress=terminal.tell,
     )
     print(show_lanes({name: lane.overall for name, lane in report.lanes.items()}))
     print(f"\nwritten: {', '.join(map(str, files))}")

@@ -75,13 +75,9 @@ def _decode(prompts: list[str], fields: dict[str, Any], cuda_graphs: bool) -> Ru
 
     logging.disable_progress_bar()
     drafters = [str(fields["drafter"])] if "drafter" in fields else []
-    engine = Engine([str(fields["model"])], drafters, progress=_tell, cuda_graphs=cuda_graphs)
+    engine = Engine([str(fields["model"])], drafters, progress=terminal.tell, cuda_graphs=cuda_graphs)
     names = {"model": engine.model_names[0]} | ({"drafter": engine.drafter_names[0]} if drafters else {})
     return _consume(engine, prompts, make_settings(**{**fields, **names}))
-
-
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
 
 
 def _consume(engine: Engine, prompts: list[str], settings: RunSettings) -> RunTrace | BatchTrace:

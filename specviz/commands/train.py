@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz import terminal
 from specviz.commands.arguments import add_model
 from specviz.commands.train_corpus import add_corpus, make_corpus
 from specviz.errors import SpecVizError
@@ -179,11 +179,7 @@ def _load_target(parsed: dict[str, Any]) -> Target:
     logging.disable_progress_bar()
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    return load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=_tell)
-
-
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr)
+    return load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=terminal.tell)
 
 
 def _split(paths: list[Path]) -> tuple[list[Answer], list[Answer]]:

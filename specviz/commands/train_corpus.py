@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from specviz import terminal
 from specviz.commands.arguments import add_model
 from specviz.errors import SpecVizError
 
@@ -40,17 +40,17 @@ def make_corpus(parsed: dict[str, Any]) -> int:
     """Make the corpus, or what is missing of it, and print what it holds; Ctrl-C keeps what there is."""
     settings = _settings(parsed)  # mistakes are told before a model is loaded
     if not settings.evaluation:
-        _tell("No evaluation questions were given (--evaluation): no prompt is checked against any.")
+        terminal.tell("No evaluation questions were given (--evaluation): no prompt is checked against any.")
     from transformers.utils import logging
 
     from specviz.target.loading import load_target
     from specviz.training.corpus_making import CorpusMaker
 
     logging.disable_progress_bar()
-    target = load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=_tell)
+    target = load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=terminal.tell)
     maker = CorpusMaker(target, settings)
     if maker.n_wanted < settings.n_answers:
-        _tell(f"The prompts suffice for {maker.n_wanted:,} answers.")
+        terminal.tell(f"The prompts suffice for {maker.n_wanted:,} answers.")
     stopped = _watch(maker)
     print(_report(maker, target.eos_ids))
     if stopped:
@@ -116,7 +116,3 @@ def _report(maker: CorpusMaker, eos_ids: frozenset[int]) -> str:
             f"{load.tokens_per_second:.0f} tokens per second.",
         ]
     )
-
-
-def _tell(sentence: str) -> None:
-    print(sentence, file=sys.stderr)

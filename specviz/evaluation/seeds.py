@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from specviz import terminal
 from specviz.errors import exit_status
 from specviz.evaluation.bench import NEED_WEIGHTS, BenchRequest, run_bench
 from specviz.evaluation.lanes import PLAIN
@@ -133,11 +134,11 @@ def choose_lanes(run: SeedRun, own: Mapping[str, str]) -> tuple[list[PlannedLane
 
 
 def _report(run: SeedRun, request: BenchRequest, notices: list[str], questions: list[Question]) -> str:
-    tell = f"\n{run.name}: {request.model}, {len(questions)} questions, {dict(request.common)}"
-    print(tell, *notices, sep="\n", file=sys.stderr)
-    report, _ = run_bench(request, progress=lambda sentence: print(sentence, file=sys.stderr))
+    title = f"\n{run.name}: {request.model}, {len(questions)} questions, {dict(request.common)}"
+    terminal.tell("\n".join([title, *notices]))
+    report, _ = run_bench(request, progress=terminal.tell)
     table = show_lanes({name: lane.overall for name, lane in report.lanes.items()})
-    return f"{tell}\n\n{table}\n\nThe seed says: {run.quoted}"
+    return f"{title}\n\n{table}\n\nThe seed says: {run.quoted}"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from specviz import terminal
 from specviz.drafters.checkpoint import load_slot_table
 from specviz.drafters.checkpoint_files import read_config
 from specviz.errors import SpecVizError, exit_status
@@ -58,7 +59,7 @@ def _print(chosen: argparse.Namespace) -> None:
     _, answers = split_corpus(read_corpus(chosen.corpus), chosen.answers)
     if not answers:
         raise SpecVizError("The corpus leaves no greedy answer to measure.")
-    target = load_target(chosen.model, "auto", "auto", progress=lambda sentence: print(sentence, file=sys.stderr))
+    target = load_target(chosen.model, "auto", "auto", progress=terminal.tell)
     held_out = FeatureStore(cache_root() / "features", answers, target, tuple(sorted(target.feature_layers)))
     compared = compare_slots(target, held_out, chosen.drafter)
     rows = [[str(slot), f"{free:.3f}", f"{own:.3f}"] for slot, free, own in compared]

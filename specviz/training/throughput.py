@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from specviz import terminal
 from specviz.drafters.checkpoint_confu import start_parts
 from specviz.drafters.checkpoint_eagle3 import start_eagle3
 from specviz.errors import exit_status
@@ -42,7 +43,7 @@ def main() -> int:
 
 def measure(corpus: Sequence[Path], model: str, n_steps: int, batch_tokens: int) -> None:
     """Print the rates of each method."""
-    target = load_target(model, "auto", "auto", progress=lambda sentence: print(sentence, file=sys.stderr))
+    target = load_target(model, "auto", "auto", progress=terminal.tell)
     answers = [answer for answer in read_corpus(corpus) if len(answer.answer_ids) > 4]
     config = TrainingConfig(steps=n_steps, batch_tokens=batch_tokens, measure_every=10**9, save_every=10**9)
     for name, build in trainees(target, answers).items():

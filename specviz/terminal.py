@@ -10,8 +10,9 @@ import sys
 from collections.abc import Iterable
 from typing import TextIO
 
+from specviz.analysis.losslessness import judge_losslessness
 from specviz.metrics import METRIC_DEFINITIONS
-from specviz.trace import BatchTrace, RunTrace, TokenTrace
+from specviz.trace import BaselineTrace, BatchTrace, RunTrace, TokenTrace
 
 STYLES = {
     "draft": "\x1b[4;34m",
@@ -76,12 +77,24 @@ def _run_lines(run: RunTrace, numbered: bool) -> Iterable[str]:
             f"the target's own choice was {place.expected_piece!r}"
         )
     if run.baseline is not None:
-        same = "equal to plain decoding" if run.baseline.equal else f"parts from plain at token {run.baseline.n_equal}"
-        yield f"{same} ({run.baseline.n_equal} of {len(run.baseline.token_ids)} tokens)"
+        yield _compare(run, run.baseline)
     for name, value in run.metrics.items():
         if value is not None and value != {}:
             label, _, origin = METRIC_DEFINITIONS[name]
             yield f"  {label:28} {_number(value):>10}  {origin}"
+
+
+def _compare(run: RunTrace, baseline: BaselineTrace) -> str:
+    """Say whether a run is its plain lane's text and, where it is not, how close the two best logits are."""
+    counted = f"({baseline.n_equal} of {len(baseline.token_ids)} tokens)"
+    if baseline.equal:
+        return f"equal to plain decoding {counted}"
+    place = f"parts from plain at token {baseline.n_equal} {counted}"
+    if baseline.divergence is None:
+        return place
+    near = judge_losslessness(run).verdict == "near tie"
+    why = f", a near-tie: in {run.model.dtype} another kernel's rounding may choose either" if near else ""
+    return f"{place}; the two best logits are {baseline.divergence.gap:.3g} apart there{why}"
 
 
 def _number(value: object) -> str:

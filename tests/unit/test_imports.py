@@ -65,6 +65,7 @@ def test_traces_and_figures_work_where_torch_is_not_installed():
         "import sys\n"
         "for name in ('torch', 'transformers', 'gradio', 'safetensors', 'accelerate'): sys.modules[name] = None\n"
         "import specviz, specviz.trace, specviz.metrics, specviz.terminal\n"
+        "assert specviz.figures.tree_figure and specviz.analysis\n"
         "import specviz.analysis, specviz.figures, specviz.lessons\n"
         "print(specviz.load_trace.__name__)\n"
     )

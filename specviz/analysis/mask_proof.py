@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specviz.mask_trace import MaskTrace, expand_rule
+from specviz.mask_trace import MaskColumn, MaskRow, MaskTrace, expand_rule
 from specviz.trace import StepTrace
 
 
@@ -16,8 +16,7 @@ class ProofCell:
     attention weights, over all heads and layers.
     """
 
-    label: str
-    kind: str
+    column: MaskColumn
     recorded: bool | None
     ruled: bool | None
     mean: float | None
@@ -39,8 +38,7 @@ class MaskProof:
     """
 
     row: int
-    label: str
-    kind: str
+    asks: MaskRow
     first_column: int
     earlier_recorded: int | None
     earlier_ruled: int | None
@@ -75,8 +73,7 @@ def prove_row(step: StepTrace, row: int) -> MaskProof:
     first = mask.first_column
     cells = tuple(
         ProofCell(
-            label=column.label,
-            kind=column.kind,
+            column=column,
             recorded=None if recorded_cells is None else recorded_cells[i],
             ruled=None if ruled_cells is None else ruled_cells[i],
             mean=None if attention is None else attention["mean"][first + i],
@@ -86,8 +83,7 @@ def prove_row(step: StepTrace, row: int) -> MaskProof:
     )
     return MaskProof(
         row=row,
-        label=shown.rows[row].label,
-        kind=shown.rows[row].kind,
+        asks=shown.rows[row],
         first_column=first,
         earlier_recorded=mask.earlier_visible[row] if mask.bits is not None and mask.earlier_visible else None,
         earlier_ruled=None if ruled is None else ruled.earlier_visible[row],

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from specviz.figures.reasons import CODES, FIRST_HIDDEN
+from specviz.mask_trace import Kind
 from specviz.trace import MaskColumn, MaskRow, MaskRule, MaskTrace
 
 Codes = NDArray[np.int8]
@@ -23,7 +24,7 @@ Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
 
 PREFIX, SOFT_PROMPT, CANDIDATE, LOOKAHEAD, CONTEMPLATE = range(5)
-_KINDS = {"prefix": 0, "soft_prompt": 1, "candidate": 2, "lookahead": 3, "contemplate": 4}
+KINDS: tuple[Kind, ...] = ("prefix", "soft_prompt", "candidate", "lookahead", "contemplate")
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def _recorded_axis(entries: Sequence[MaskRow | MaskColumn], first_column: int = 
         return np.array(values, dtype=np.int64)
 
     return Axis(
-        column([_KINDS[entry.kind] for entry in entries]),
+        column([KINDS.index(entry.kind) for entry in entries]),
         column([-1 if entry.node is None else entry.node for entry in entries]),
         column([entry.slot or 0 for entry in entries]),
         np.arange(len(entries)) + first_column,

@@ -11,8 +11,10 @@ import re
 import textwrap
 import unicodedata
 
+from specviz.mask_trace import ADDED, Kind, MaskColumn, MaskRow
 from specviz.sentence import change_text, say
 
+LEARNED: frozenset[Kind] = ADDED | {"soft_prompt"}  # rows and columns that hold no token
 _VISIBLE = {" ": "␣", "\n": "↵", "\t": "⇥", "\r": "⟨CR⟩"}
 _HIDDEN_CATEGORIES = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"}
@@ -40,6 +42,23 @@ def show_piece(piece: str, limit: int = 24, *, token_id: int | None = None, raw_
 def label_piece(piece: str, limit: int = 12, *, token_id: int | None = None, raw_bytes: str | None = None) -> str:
     """Return `show_piece` escaped for a plotly label."""
     return escape_html(show_piece(piece, limit, token_id=token_id, raw_bytes=raw_bytes))
+
+
+def name_learned(kind: Kind, node: int | None, slot: int | None) -> str:
+    """Name a row or column that holds no token of the text: a soft one, or slot `slot` behind `node`."""
+    if kind == "soft_prompt":
+        return say("soft {slot}", slot=slot)
+    if kind == "lookahead":
+        return say("slot {slot} #{node}", slot=slot, node=node)
+    return say("con #{node}", node=node) if slot == 1 else say("con {slot} #{node}", slot=slot, node=node)
+
+
+def name_row(row: MaskRow | MaskColumn) -> str:
+    """Name a row or column by what it holds: its token as saved, with its node where it has one; plain text."""
+    if row.kind in LEARNED:
+        return name_learned(row.kind, row.node, row.slot)
+    piece = show_piece(row.label, 12)
+    return piece if row.node is None else f"{piece} #{row.node}"
 
 
 def wrap_html(sentence: str, width: int = 46) -> str:

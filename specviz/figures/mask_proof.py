@@ -4,25 +4,28 @@ from __future__ import annotations
 
 from specviz.analysis.mask_proof import MaskProof, ProofCell
 from specviz.figures.frame import CLEAR, PlotlyDict, join_frame, make_category_axis, make_frame
-from specviz.figures.labels import label_piece
+from specviz.figures.labels import escape_html, name_row
 from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, ThemeName
-from specviz.sentence import say
+from specviz.sentence import change_text, say
 
 ROWS = (say("recorded mask"), say("mask by its rule"), say("attention, largest"), say("attention, mean"))
+N_MASKS = 2  # the first of them
 LEAK = 3.0  # on the colour axis, apart from the weights, which end at 1
 
 
 def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") -> PlotlyDict:
     """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line."""
-    labels = [f"{i}: {label_piece(cell.label)}" for i, cell in enumerate(proof.cells, start=proof.first_column)]
-    lines = list(zip(*(_values(cell) for cell in proof.cells), strict=True))
+    labels = [_label(cell, i) for i, cell in enumerate(proof.cells, start=proof.first_column)]
+    flows = proof.error is not None
+    rows = ROWS if flows else ROWS[:N_MASKS]  # a blank line would read as attention of zero
+    lines = list(zip(*(_values(cell)[: len(rows)] for cell in proof.cells), strict=True))
     trace = {
         "type": "heatmap",
         "name": "proof",
         "x": labels,
-        "y": list(ROWS),
+        "y": list(rows),
         "z": [list(line) for line in lines],
-        "text": [[_tell(cell, line) for cell in proof.cells] for line in range(len(ROWS))],
+        "text": [[_tell(cell, line) for cell in proof.cells] for line in range(len(rows))],
         "hovertemplate": say("<b>%{x}</b><br>%{y}: %{text}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
@@ -44,6 +47,10 @@ def mask_proof_frame(theme: ThemeName) -> PlotlyDict:
             "showscale": False,
         },
     )
+
+
+def _label(cell: ProofCell, column: int) -> str:
+    return change_text(name_row(cell.column), lambda name: f"{column}: {escape_html(name)}")
 
 
 def _values(cell: ProofCell) -> tuple[float | None, ...]:

@@ -12,9 +12,8 @@ import numpy as np
 
 from specviz.figures import cells
 from specviz.figures.cells import Axis, Codes, Flags, Indices
-from specviz.figures.labels import label_piece
+from specviz.figures.labels import LEARNED, label_piece, name_learned
 from specviz.figures.reasons import FIRST_HIDDEN
-from specviz.sentence import say
 from specviz.trace import MaskTrace, NodeTrace, StepTrace
 
 
@@ -105,12 +104,8 @@ def _label_entry(
     kind: int, node: int, slot: int, position: int, *, nodes: dict[int, NodeTrace], pieces: Sequence[str]
 ) -> str:
     """Name one row or column; the number after the piece keeps equal pieces apart on a category axis."""
-    if kind == cells.SOFT_PROMPT:
-        return say("soft {slot}", slot=slot)
-    if kind == cells.CONTEMPLATE:
-        return say("con #{node}", node=node) if slot == 1 else say("con {slot} #{node}", slot=slot, node=node)
-    if kind == cells.LOOKAHEAD:
-        return say("slot {slot} #{node}", slot=slot, node=node)
+    if (name := cells.KINDS[kind]) in LEARNED:
+        return name_learned(name, node, slot)
     if kind == cells.CANDIDATE:
         return f"{_label_node(node, position, nodes, pieces)} #{node}"
     return f"{_label_position(position, pieces)} ·{position}"

@@ -36,6 +36,7 @@ from specviz.figures import (
     tokens_per_pass_figure,
     waterfall_figure,
 )
+from specviz.figures.labels import name_row
 from specviz.sentence import say
 from specviz.trace import RunTrace, StepTrace
 
@@ -162,7 +163,7 @@ def answer_step(question: Question) -> Answer:
         "miss": _dump_miss(step),
         "shadow": _dump_shadow(step),
         "thoughts": [_dump_thought(thought) for thought in list_thoughts(run) if thought.step == step.index],
-        "rows": [row.label for row in step.mask.rows] or step.n_rows,
+        "rows": [name_row(row) for row in step.mask.rows] or step.n_rows,
         "attention_row": step.attention["row"] if step.attention else None,
     }
 
@@ -191,10 +192,9 @@ def answer_mask_proof(question: Question) -> Answer:
     _, step = _read_step(question)
     proof = prove_row(step, int(question.values["mask_row"]))
     return {
-        "label": proof.label,
-        "kind": proof.kind,
+        "label": name_row(proof.asks),
         "figure": mask_proof_figure(proof, theme=None),
-        "leaks": [proof.cells[i].label for i in proof.leaks],
+        "leaks": [name_row(proof.cells[i].column) for i in proof.leaks],
         "differs": proof.differs,
         "n_masked": sum(cell.ruled is False for cell in proof.cells),
         "first_column": proof.first_column,

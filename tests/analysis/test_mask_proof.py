@@ -23,7 +23,7 @@ def test_record_rule_and_attention_agree():
     assert [cell.recorded for cell in proof.cells] == [True, True, True, False, True]
     assert [cell.ruled for cell in proof.cells] == [True, True, True, False, True]
     assert [cell.largest for cell in proof.cells] == [0.3, 0.2, 0.1, 0.0, 0.4]
-    assert proof.leaks == () and not proof.differs and (proof.kind, proof.error) == ("candidate", 1e-7)
+    assert proof.leaks == () and not proof.differs and (proof.asks.kind, proof.error) == ("candidate", 1e-7)
 
 
 def test_attention_into_a_masked_column_is_a_leak():

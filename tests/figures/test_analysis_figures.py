@@ -19,6 +19,8 @@ from specviz.analysis.misses import MissCounts
 from specviz.analysis.race import make_race
 from specviz.analysis.token_kind import count_kinds
 from specviz.analysis.waterfall import make_waterfall
+from specviz.figures.labels import name_row
+from specviz.mask_trace import MaskRule, expand_rule
 
 RUN = make_run([prefill(), *two_steps()], baseline=baseline([1, 11, 12, 21, 22]))
 MISSES = MissCounts(2, 0, {}, {"word": {"out_of_draft_vocab": 0, "below_top_k": 2, "pruned": 0, "depth_limit": 0}})
@@ -56,6 +58,20 @@ def test_the_visualizers_own_cost_lies_behind_the_step():
 def test_places_are_named_by_rank_and_the_best_are_marked():
     sent, accepted, star = figures.hindsight_figure(look_back(RUN))["data"][:3]
     assert sent["x"] == ["1", "2", "1.1"] and accepted["y"] == [1, 1, 0] and star["x"] == ["1", "2"]
+
+
+def test_attention_that_was_not_recorded_has_no_line():
+    """Guards: blank lines that read as attention of zero."""
+    with_it, without = (prove_row(proof_step(attention=given), 2) for given in (flow(0.3, 0.2, 0.1, 0.0, 0.4), None))
+    assert len(figures.mask_proof_figure(with_it)["data"][0]["y"]) == 4
+    assert figures.mask_proof_figure(without)["data"][0]["y"] == ["recorded mask", "mask by its rule"]
+
+
+def test_rows_and_columns_are_named_by_what_they_hold():
+    rule = MaskRule(name="contemplate", prefix=1, parents=[-1], k=1, s=1)
+    assert [name_row(column) for column in expand_rule(rule).columns] == ["token␣0", "soft 1", "root #0", "con #0"]
+    slots = expand_rule(MaskRule(name="lookahead_causal", prefix=0, parents=[-1], k=2))
+    assert [name_row(row) for row in slots.rows] == ["root #0", "slot 1 #0", "slot 2 #0"]
 
 
 def test_a_leak_stands_out_in_every_line_that_shows_it():

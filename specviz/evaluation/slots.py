@@ -24,7 +24,7 @@ from specviz.target.loading import load_target
 from specviz.target.model import Target
 from specviz.training.corpus import read_corpus
 from specviz.training.features import FeatureStore
-from specviz.training.lookahead import SlotModule, SlotTrainee, SlotTrainingConfig
+from specviz.training.lookahead import MEASURED_ANSWERS, SlotModule, SlotTrainee, SlotTrainingConfig
 from specviz.training.plan import split_corpus
 
 
@@ -32,7 +32,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--corpus", required=True, nargs="+", type=Path)
     parser.add_argument("--drafter", required=True, type=Path, help="the learned slots")
-    parser.add_argument("--answers", type=int, default=48)
     parser.add_argument("--model", default="bundled")
     chosen = parser.parse_args()
     return exit_status(lambda: _print(chosen))
@@ -56,7 +55,7 @@ def _accuracies(target: Target, held_out: FeatureStore, module: SlotModule, caus
 
 
 def _print(chosen: argparse.Namespace) -> None:
-    _, answers = split_corpus(read_corpus(chosen.corpus), chosen.answers)
+    _, answers = split_corpus(read_corpus(chosen.corpus), MEASURED_ANSWERS)
     if not answers:
         raise SpecVizError("The corpus leaves no greedy answer to measure.")
     target = load_target(chosen.model, "auto", "auto", progress=terminal.tell)

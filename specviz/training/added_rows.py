@@ -95,6 +95,11 @@ class Anchors:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def split(self, n_groups: int) -> list[Anchors]:
+        """Return the anchors in their order, at most `n_groups` in each part."""
+        parts = zip(self.texts.split(n_groups), self.places.split(n_groups), strict=True)
+        return [Anchors(texts, places) for texts, places in parts]
+
 
 @torch.no_grad()
 def read_texts(target: Target, texts: Sequence[Tensor]) -> Texts:

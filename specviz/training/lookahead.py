@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from specviz.drafters.checkpoint import SlotTable, save_slot_table
 from specviz.target.cache import SoftRows
 from specviz.target.model import Target
-from specviz.training.added_rows import Anchors, read_texts, run_added, run_alone
+from specviz.training.added_rows import Anchors, Texts, read_texts, run_added, run_alone
 from specviz.training.anchors import AnchorConfig, sample_anchors
 from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.heldout import ChainScore
@@ -28,6 +28,8 @@ from specviz.training.soft_cross_entropy import soft_cross_entropy
 from specviz.training.unroll import UnrollBatch, pack
 
 NOISE = 0.02
+MEASURED_ANSWERS = 16  # with a group behind every token an answer is thousands of rows
+GROUPS_OF_A_PASS = 64  # slots of other groups are columns of a pass too, though no row sees them
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ class SlotTrainee:
         Slots stand behind every anchor row, so the chain's walk is a pass's: what it accepted plus one.
         """
         score = ChainScore()
-        for index in range(len(self.held_out)):
+        for index in range(min(len(self.held_out), MEASURED_ANSWERS)):
             taken = self.held_out.take([index])
             batch = pack(taken, self.config.k)
             states, rows = self.run(module, taken, batch, 1, torch.Generator().manual_seed(0))
@@ -138,10 +140,15 @@ class SlotTrainee:
         start = torch.tensor([span.rows.start for span in batch.spans])[plan.sequences]
         anchors = Anchors(plan.sequences.to(device), (first + plan.rows).to(device))
         texts = read_texts(self.target, [answer.ids for answer in taken])
+        states = [self._run_groups(module, texts, groups) for groups in anchors.split(GROUPS_OF_A_PASS)]
+        return torch.cat(states), (start + plan.rows).to(device)
+
+    def _run_groups(self, module: SlotModule, texts: Texts, anchors: Anchors) -> Tensor:
+        """Return the final states (G, K, H) of a group of slots behind each anchor."""
         embeds = module.slots.to(self.target.dtype).expand(len(anchors), -1, -1)
         soft = module.soft_rows(self.target.dtype)
         hidden = run_added(self.target, texts, anchors, embeds, soft, self.config.causal)
-        return hidden.last[0].unflatten(0, (len(anchors), -1)), (start + plan.rows).to(device)
+        return hidden.last[0].unflatten(0, (len(anchors), -1))
 
 
 def _stacked(prefix: SoftRows, part: int) -> Tensor:

@@ -134,6 +134,17 @@ def chosen_probs(trainee: ConfuTrainee, module: torch.nn.Module) -> torch.Tensor
     return module.parts.f_experts.route(states / trainee.state_scale).probabilities.detach()
 
 
+def test_groups_of_slots_do_not_depend_on_the_pass_they_are_in(tmp_path, monkeypatch):
+    trainee = slot_trainee(tiny_target(), tmp_path, n_prefix=2)
+    taken = trainee.store.take([0, 1, 2])
+    batch = pack(taken, 3)
+    whole, rows = trainee.run(trainee.module, taken, batch, 2, torch.Generator().manual_seed(0))
+    monkeypatch.setattr("specviz.training.lookahead.GROUPS_OF_A_PASS", 4)
+    parts, same_rows = trainee.run(trainee.module, taken, batch, 2, torch.Generator().manual_seed(0))
+    assert len(whole) > 8 and torch.equal(rows, same_rows)
+    torch.testing.assert_close(parts, whole, rtol=0, atol=1e-5)
+
+
 def test_learned_slots_are_held_against_the_training_free_ones(tmp_path):
     target = tiny_target()
     training = train("lookahead", tmp_path, target=target)

@@ -36,7 +36,7 @@ MEASURED_TOKENS = 1000  # answer tokens of a held-out batch; added rows attend t
 class UnrollConfig:
     """How far the head is unrolled in training, and how much each further step weighs (EAGLE: 7 and 0.8)."""
 
-    n_steps: int = 5
+    n_steps: int = 4
     decay: float = 0.8
 
 

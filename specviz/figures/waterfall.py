@@ -13,25 +13,11 @@ _LABELS = TIME_LABELS | {"record": say("recording (ours)")}
 
 
 def waterfall_figure(fall: Waterfall, *, theme: ThemeName | None = "light") -> PlotlyDict:
-    """Draw the phases of a step from its start on."""
+    """Draw the phases of a step from its start on, a trace for each: plotly takes one colour for a pattern."""
     bars: dict[str, tuple[float, float]] = {span.phase: (span.start, span.ms) for span in fall.spans}
     bars["record"] = (fall.ms, fall.record_ms)
-    looks = {name: (colour, pattern) for name, colour, pattern in TIME_PARTS}
-    trace = {
-        "type": "bar",
-        "orientation": "h",
-        "y": [say("{phase}<br>{ms} ms", phase=_LABELS[row], ms=f"{bars[row][1]:.1f}") for row in ROWS],
-        "base": [round(bars[row][0], 3) for row in ROWS],
-        "x": [round(bars[row][1], 3) for row in ROWS],
-        "hovertemplate": say("%{x:.2f} ms from %{base:.2f} ms on<extra></extra>"),
-        "marker": {
-            "color": [looks[row][0] for row in ROWS],
-            "pattern": make_pattern("") | {"shape": [looks[row][1] for row in ROWS]},
-        },
-        "showlegend": False,
-    }
     axis = make_axis(say("milliseconds from the step's start"), range=[0, round(1.02 * (fall.ms + fall.record_ms), 3)])
-    bare: PlotlyDict = {"data": [trace], "layout": {"xaxis": axis}}
+    bare: PlotlyDict = {"data": [_draw_bar(row, *bars[row]) for row in ROWS], "layout": {"xaxis": axis}}
     return bare if theme is None else join_frame(bare, waterfall_frame(theme))
 
 
@@ -39,6 +25,21 @@ def waterfall_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of a waterfall."""
     return make_frame(
         theme,
+        barmode="overlay",
         bargap=0.25,
         yaxis=make_axis("", autorange="reversed", showgrid=False),
     )
+
+
+def _draw_bar(row: str, start: float, ms: float) -> PlotlyDict:
+    colour, pattern = next((colour, pattern) for name, colour, pattern in TIME_PARTS if name == row)
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [say("{phase}<br>{ms} ms", phase=_LABELS[row], ms=f"{ms:.1f}")],
+        "base": [round(start, 3)],
+        "x": [round(ms, 3)],
+        "hovertemplate": say("%{x:.2f} ms from %{base:.2f} ms on<extra></extra>"),
+        "marker": {"color": colour, "pattern": make_pattern(pattern)},
+        "showlegend": False,
+    }

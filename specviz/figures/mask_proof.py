@@ -16,8 +16,7 @@ LEAK = 3.0  # on the colour axis, apart from the weights, which end at 1
 def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") -> PlotlyDict:
     """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line."""
     labels = [_label(cell, i) for i, cell in enumerate(proof.cells, start=proof.first_column)]
-    flows = proof.error is not None
-    rows = ROWS if flows else ROWS[:N_MASKS]  # a blank line would read as attention of zero
+    rows = ROWS if proof.error is not None else ROWS[:N_MASKS]  # a blank line would read as attention of zero
     lines = list(zip(*(_values(cell)[: len(rows)] for cell in proof.cells), strict=True))
     trace = {
         "type": "heatmap",

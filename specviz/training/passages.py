@@ -81,6 +81,16 @@ def pieces_of(text: str) -> list[str]:
     return [" ".join(sentences[start : start + SENTENCES_OF_A_PIECE]) for start in starts]
 
 
+def save_prompts(path: Path, prompts: Sequence[tuple[str, str]]) -> None:
+    """Write (source, prompt) as `train corpus --prompts` reads them."""
+    lines = (json.dumps({"source": source, "prompt": prompt}) for source, prompt in prompts)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise SpecVizError(f"The prompts could not be written to {path}: {error.strerror}.") from None
+
+
 def _passage(own: Document, files: Sequence[Document], span: tuple[int, int], draw: random.Random) -> str:
     least, most = draw.randint(*span), span[1]
     if own and (not files or draw.random() < OWN_SHARE):
@@ -119,6 +129,8 @@ def main() -> int:
 
 
 def _write(chosen: argparse.Namespace) -> None:
+    if chosen.prompts < 1:
+        raise SpecVizError(f"At least 1 prompt is needed, not {chosen.prompts}.")
     answers, files = read_corpus(chosen.corpus), [pieces_of(_read(path)) for path in chosen.texts]
     decode = load_target(chosen.model, "auto", "auto", progress=terminal.tell).tokenizer.decode
     own = own_pieces(answers, decode)
@@ -127,16 +139,18 @@ def _write(chosen: argparse.Namespace) -> None:
             "No answer of the corpus is a passage: long, without code or sums, at a temperature under 1."
         )
     prompts = list(make_prompts(own, files, chosen.prompts, chosen.seed))
-    lines = (json.dumps({"source": source, "prompt": prompt}) for source, prompt in prompts)
-    chosen.out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    save_prompts(chosen.out, prompts)
     print(f"{len(prompts)} prompts from {len(own)} answers and {len(files)} files")
 
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SpecVizError(f"The text {path} could not be read: {error}.") from None
+    if not text.strip():
+        raise SpecVizError(f"The text {path} is empty.")
+    return text
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+from pathlib import Path
 
 import pytest
 
+from specviz.errors import SpecVizError
 from specviz.training.corpus import Answer
-from specviz.training.passages import QUESTIONS, make_prompts, own_pieces, pieces_of
+from specviz.training.passages import QUESTIONS, make_prompts, own_pieces, pieces_of, save_prompts
 
 OWN = ["An answer about rivers that goes on for a while. " * 8, "Another one, about bread and how it is baked. " * 8]
 FILE = [f"Piece {i} of the file has a few words in it, and then it ends." for i in range(400)]
@@ -48,16 +50,29 @@ def test_a_text_is_cut_after_its_sentences():
     assert pieces_of("One. Two!\nThree? Four. Five e.g. six.") == ["One. Two! Three? Four.", "Five e.g. six."]
 
 
-@pytest.mark.parametrize("missing", ["--corpus", "--texts"])
-def test_a_missing_file_is_a_sentence(missing, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--corpus", "/no/such", "could not be read"),
+        ("--texts", "/no/such", "could not be read"),
+        ("--texts", "/dev/null", "is empty"),
+        ("--prompts", "0", "At least 1 prompt is needed"),
+    ],
+)
+def test_a_mistake_is_a_sentence(option, value, words, tmp_path, monkeypatch, capsys):
     from specviz.training import passages
 
     corpus = tmp_path / "answers.jsonl"
     corpus.write_text(
         json.dumps({"src": "file", "T": 0, "prompt": "a", "ids": [1], "out": [2]}) + "\n", encoding="utf-8"
     )
-    given = {"--corpus": str(corpus), "--texts": str(corpus), "--out": str(tmp_path / "out")} | {missing: "/no/such"}
+    given = {"--corpus": str(corpus), "--texts": str(corpus), "--out": str(tmp_path / "out")} | {option: value}
     monkeypatch.setattr("sys.argv", ["passages", *[word for pair in given.items() for word in pair]])
     assert passages.main() == 2
     error = capsys.readouterr().err
-    assert "could not be read" in error and error.count("\n") == 1
+    assert words in error and error.count("\n") == 1
+
+
+def test_a_place_that_cannot_be_written_to_is_a_sentence():
+    with pytest.raises(SpecVizError, match="could not be written to /dev/null"):
+        save_prompts(Path("/dev/null/prompts.jsonl"), [("passage-summary", "Summarize: a")])

@@ -63,7 +63,7 @@ class Eagle3Trainee:
         self.lengths = [len(answer.answer_ids) for answer in self.store.answers]
         self.scale = _feature_scale(loaded.head, self.store)
         self.module: nn.Module = _trainable(loaded.head, self.scale)
-        self.precision = "bf16" if target.dtype == torch.bfloat16 else "no"
+        self.autocast = target.dtype == torch.bfloat16
         self.target_weight = target.output_embedding(self.vocabulary.target_ids)  # (N, H)
         self.draftable = self.vocabulary.mask.to(target.device)  # (V,)
 

@@ -89,7 +89,7 @@ class SlotTrainee:
         self.store, self.held_out = stores
         self.module = module.to(target.device)
         self.lengths = [len(answer.answer_ids) for answer in self.store.answers]
-        self.precision = "no"  # the target computes in its own dtype
+        self.autocast = False  # the target computes in its own dtype
         self.output = target.output_embedding(torch.arange(target.vocab_size))  # (V, H)
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:

@@ -65,7 +65,7 @@ class Trainee(Protocol[Module]):
 
     module: Module
     lengths: Sequence[int]  # answer tokens of each answer
-    precision: str  # accelerate's name of what the loss is computed in: "no" is float32
+    autocast: bool  # whether the loss is computed in bfloat16 where that is safe
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
         """Return the loss of these answers (indices); `n_tokens` are the whole step's answer tokens."""
@@ -91,7 +91,8 @@ class Training:
         self.trainee, self.config, self.out = trainee, config, out
         self.notes, self.after_save = notes or {}, after_save
         on_cpu = next(trainee.module.parameters()).device.type == "cpu"
-        self.accelerator = Accelerator(mixed_precision=trainee.precision, cpu=on_cpu)
+        # Accelerate keeps one precision for a whole process; trainees of one process differ in theirs.
+        self.accelerator = Accelerator(mixed_precision="no", cpu=on_cpu)
         self.movers = Movers(trainee.module, config.learning_rate)
         self.average = AveragedModel(trainee.module, multi_avg_fn=get_ema_multi_avg_fn(config.average))
         self.curve = Curve()
@@ -133,11 +134,14 @@ class Training:
     def _leads(self) -> bool:
         return self.accelerator.is_main_process
 
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=self.trainee.autocast)
+
     def _advance(self, own: Sequence[int], n_tokens: int) -> dict[str, float]:
         """Take one step and return its figures, summed over the processes."""
         draw = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.step)
         self.movers.set_rate(rate_share(self.step, self.config.steps, self.config.warm_up, self.config.cool_down))
-        with self.accelerator.autocast():
+        with self._autocast():
             loss = self.trainee.loss(own, n_tokens, draw)
         self.accelerator.backward(loss.total)
         self._sum_gradients()
@@ -157,7 +161,7 @@ class Training:
         last = self.step == self.config.steps
         measured = last or self.step % self.config.measure_every == 0
         if measured:
-            with torch.no_grad(), self.accelerator.autocast():
+            with torch.no_grad(), self._autocast():
                 self.curve.add_measure(self.step, self.trainee.measure(self.average.module))
         if self._leads and (measured or self.step % self.config.save_every == 0):
             self.save()

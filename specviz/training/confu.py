@@ -28,9 +28,10 @@ from specviz.training.anchors import AnchorConfig, AnchorPlan, routing_places, s
 from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, trained_info
 from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.loop import StepLoss
+from specviz.training.router_input import RouterInput, measure_input
 from specviz.training.unroll import Future, UnrollBatch, pack, unroll
 
-SCALED_ANSWERS = 16  # over which the scale of the router's input is measured
+MEASURED_ANSWERS = 16  # over which the inputs of both routers are measured
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,7 @@ class ConfuModule(nn.Module):
 
 
 class ConfuTrainee(Eagle3Trainee):
-    """A head with ConFu's parts. Routers and `fc` learn on scaled inputs; on disk the scale is folded in.
-
-    Without it the router of f collapses onto one expert in its first steps: some dimensions of the head's states are
-    so large that any weight there decides every choice, and nothing in the loss brings the others back.
-    """
+    """A head with ConFu's parts. Routers and `fc` learn on inputs of one size; on disk that is folded in."""
 
     def __init__(
         self,
@@ -69,17 +66,18 @@ class ConfuTrainee(Eagle3Trainee):
         super().__init__(target, loaded, stores, config.unrolled)
         self.config = config
         trainable = copy.deepcopy(parts).float().train().requires_grad_(True)
-        self.state_scale = self.measure_states()
-        trainable.con_experts.router.weight.data.mul_(self.scale)
-        trainable.f_experts.router.weight.data.mul_(self.state_scale)
+        self.con_input, self.f_input = self.measure_inputs()
+        for experts, router_input in ((trainable.con_experts, self.con_input), (trainable.f_experts, self.f_input)):
+            experts.router.weight.data = router_input.unfold(experts.router.weight.data)
         self.module = ConfuModule(super().head_of(self.module), trainable)
 
     @torch.no_grad()
-    def measure_states(self) -> Tensor:
-        """Return the root mean square (D,) of the states that route f, over the first answers, before any step."""
-        taken = self.store.take(range(min(SCALED_ANSWERS, len(self.store.answers))))
-        states = self.fused(super().head_of(self.module), pack(taken, self.unrolled.n_steps).features)
-        return states.square().mean(dim=0).sqrt().clamp(min=1e-6)
+    def measure_inputs(self) -> tuple[RouterInput, RouterInput]:
+        """Return the inputs of the routers of [con] and of f, over the first answers, before any step."""
+        taken = self.store.take(range(min(MEASURED_ANSWERS, len(self.store.answers))))
+        features = pack(taken, self.unrolled.n_steps).features
+        states = self.fused(super().head_of(self.module), features)
+        return measure_input(features, self.scale), measure_input(states)
 
     def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
         taken = self.store.take(answers)
@@ -102,8 +100,8 @@ class ConfuTrainee(Eagle3Trainee):
 
     def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
         parts = copy.deepcopy(_confu(module).parts).requires_grad_(False)
-        parts.con_experts.router.weight.div_(self.scale)
-        parts.f_experts.router.weight.div_(self.state_scale)
+        for experts, router_input in ((parts.con_experts, self.con_input), (parts.f_experts, self.f_input)):
+            experts.router.weight.data = router_input.fold(experts.router.weight.data)
         loaded = LoadedHead(self.folded(self.head_of(module)), self.vocabulary, trained_info(self.info, folder.name))
         save_confu(folder, loaded, parts.to(self.target.dtype), training=training)
 
@@ -124,13 +122,13 @@ class ConfuTrainee(Eagle3Trainee):
         first = torch.tensor([span.first for span in batch.spans])[plan.sequences]  # (A,) where row 0 stands
         start = torch.tensor([span.columns.start for span in batch.spans])[plan.sequences]
         places = first + plan.rows  # (A,) the anchor's place in its text
-        router_input = batch.features[start + first + routed_by.clamp(min=0)].float() / self.scale  # (A, F)
+        routing_features = self.con_input(batch.features[start + first + routed_by.clamp(min=0)])  # (A, F)
         experts = parts.con_experts
-        routed, even = experts.mix(experts.route(router_input)), experts.mix(experts.uniform())
+        routed, even = experts.mix(experts.route(routing_features)), experts.mix(experts.uniform())
         con = torch.where((routed_by < 0).to(device)[:, None], even, routed)  # (A, H)
         anchors = Anchors(plan.sequences.to(device), places.to(device))
         states = self.fused(head, self.contemplate(parts, taken, anchors, con))  # (A, D)
-        routing_states = self.fused(head, batch.features[start + places]) / self.state_scale  # (A, D)
+        routing_states = self.f_input(self.fused(head, batch.features[start + places]))  # (A, D)
         embeds = parts.f_experts.mix(parts.f_experts.route(routing_states))
         cosines, sines = head.rotary.at(0, int(places.max()) + 2, states)
         angles = cosines[anchors.places + 1], sines[anchors.places + 1]  # where the first drafted token's row stands

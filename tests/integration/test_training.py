@@ -15,7 +15,6 @@ from specviz.drafters.checkpoint_eagle3 import load_eagle3
 from specviz.drafters.lookahead import SlotTable
 from specviz.evaluation.slots import compare_slots
 from specviz.settings import make_settings
-from specviz.training.confu import ConfuTrainee
 from specviz.training.features import PARTS, FeatureStore
 from specviz.training.loop import STATE, Training, TrainingConfig
 from specviz.training.unroll import pack
@@ -119,19 +118,20 @@ def test_saved_weights_score_as_the_averaged_ones_in_training(tmp_path):
 
 
 def test_saved_routers_route_as_in_training(tmp_path):
-    """The scales of what routes are folded into both routers."""
+    """What the routers' inputs are brought to in training is folded into both: as loaded, they read plain states."""
     target = tiny_target()
     training = train("confu", tmp_path, target=target)
-    again = confu_trainee(target, tmp_path / "features", start=load_confu(tmp_path / "out", target))
-    assert again.measure(again.module) == pytest.approx(training.trainee.measure(training.average.module))
-    probs = [chosen_probs(training.trainee, training.average.module), chosen_probs(again, again.module)]
-    assert torch.allclose(*probs, atol=1e-5) and float(probs[0].std()) > 0
-
-
-def chosen_probs(trainee: ConfuTrainee, module: torch.nn.Module) -> torch.Tensor:
-    """Return the probabilities (R, E) of the router of f over the states of the first answers."""
-    states = trainee.fused(trainee.head_of(module), pack(trainee.store.take([0, 1]), 3).features)
-    return module.parts.f_experts.route(states / trainee.state_scale).probabilities.detach()
+    trainee, module = training.trainee, training.average.module
+    loaded, saved = load_confu(tmp_path / "out", target)
+    features = pack(trainee.store.take([0, 1]), 3).features
+    states = trainee.fused(module.head, features)
+    assert torch.allclose(loaded.head.fuse(features), states, atol=1e-5)
+    for learned, plain, inputs in (
+        (module.parts.con_experts, saved.con_experts, (trainee.con_input(features), features)),
+        (module.parts.f_experts, saved.f_experts, (trainee.f_input(states), states)),
+    ):
+        probs = learned.route(inputs[0]).probabilities.detach()
+        assert torch.allclose(plain.route(inputs[1]).probabilities, probs, atol=1e-5) and float(probs.std()) > 0
 
 
 def test_groups_of_slots_do_not_depend_on_the_pass_they_are_in(tmp_path, monkeypatch):

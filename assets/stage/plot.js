@@ -25,6 +25,7 @@ export function makePlot(stage, kind, attributes = {}) {
   const { figures } = stage.context.constants;
   const element = h('div', { ...attributes, class: `plot ${attributes.class ?? kind}` });
   let shown = null;
+  let kept = {};
 
   function draw(bare) {
     shown = bare;
@@ -39,7 +40,18 @@ export function makePlot(stage, kind, attributes = {}) {
     element.style.height = figure.layout.height ? `${figure.layout.height}px` : '';
     // It looks at the window's size alone, but a neighbour that comes or goes changes a chart's width too.
     figure.layout.width = element.clientWidth || undefined;
+    figure.layout.margin = keepMargin(figure.layout);
     window.Plotly.react(element, figure);
+    const { l, r, t: top, b } = element._fullLayout._size;
+    kept.margin = { l, r, t: top, b };
+  }
+
+  // Within a run and a width a margin only grows. plotly.js draws once with the margins it is given and once more
+  // where labels need wider ones: that would be every step twice, and the plot would move from step to step.
+  function keepMargin({ width, margin }) {
+    const { run } = stage.state;
+    if (kept.run !== run || kept.width !== width) kept = { run, width, margin };
+    return Object.fromEntries(Object.entries(margin).map(([side, pixels]) => [side, Math.max(pixels, kept.margin[side])]));
   }
 
   // On a page with a <base> plotly.js names clip paths and patterns by the page's whole address. Ours changes with every

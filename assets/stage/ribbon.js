@@ -18,18 +18,23 @@ export function makeRibbon(stage) {
   const groups = [];
   let paragraph = null;
   let marked = [];
+  let follows = false;
+  // The newest token is followed once the browser has laid the page out: asking for a height earlier lays it out twice.
+  const grown = new ResizeObserver(() => { if (follows) answer.scrollTop = answer.scrollHeight; });
 
   function update(state, changed) {
     element.hidden = !stage.row;
     if (!stage.row) return;
     if (changed.has('run') || changed.has('row')) restart();
-    append(stage.row.steps, state.follow && state.phase === 'running');
+    follows = state.follow && state.phase === 'running';
+    append(stage.row.steps);
     if (['run', 'row', 'step', 'node', 'expert', 'steps'].some((name) => changed.has(name))) mark(state);
   }
 
   function restart() {
     groups.length = 0;
     paragraph = null;
+    grown.disconnect();
     answer.replaceChildren();
     const tokens = stage.row.head.prompt;
     promptTitle.textContent = t('Prompt as the model reads it, {n} tokens', { n: tokens.length });
@@ -38,16 +43,18 @@ export function makeRibbon(stage) {
 
   // Only new steps are added. Each paragraph of the answer is a box of its own, so that the browser lays out the last
   // one alone and a long answer costs nothing per step.
-  function append(steps, scroll) {
+  function append(steps) {
     if (groups.length === steps.length) return;
     const added = Array.from(steps).slice(groups.length).map((frame, i) => makeGroup(frame, groups.length + i));
     groups.push(...added);
     added.forEach(write);
-    if (scroll) answer.scrollTop = answer.scrollHeight;
   }
 
   function write(group) {
-    if (!paragraph) answer.append(paragraph = h('div'));
+    if (!paragraph) {
+      answer.append(paragraph = h('div'));
+      grown.observe(paragraph);
+    }
     paragraph.append(group);
     if (group.textContent.endsWith('\n')) paragraph = null;
   }

@@ -2,9 +2,11 @@
 
 import { expertAt, makeMarker } from './chart_marks.js';
 import { h } from './dom.js';
+import { currentTheme } from './palette.js';
 import { imageButtons, loadPlotly, makePlot } from './plot.js';
 import { phrase, t } from './words.js';
 
+const LEGEND_LINE = 19;
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
 const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const PANES = [
@@ -82,10 +84,9 @@ export function makeCharts(stage) {
       if (frame !== stage.frame) return; // the next round draws the newer one
       drawn.height = Math.max(chooseHeight(name, frame.figures), drawn.run === state.run ? drawn.height : 0);
       drawn.run = state.run;
-      if (name === 'tree') plot.element.style.minWidth = treeWidth(figure);
       // It grows within a run, so that the page does not jump at every step.
       const sized = { ...figure, layout: { ...figure.layout, height: drawn.height || undefined } };
-      await plot.draw(mark(name, sized));
+      await plot.draw(mark(name, name === 'tree' ? fitTree(plot.element, sized) : sized));
       plot.listens ??= plot.element.on('plotly_click', (event) => choose(name, event.points[0]));
     }
 
@@ -97,6 +98,17 @@ export function makeCharts(stage) {
     const { routing, index } = frame.step;
     if (!routing.some((own) => own.node === node) || routing[0].node === node) return frame.figures.routing;
     return stage.askOfRun('routing', { step: index, node }).catch(() => frame.figures.routing);
+  }
+
+  // On a narrow screen a deep tree is scrolled, not squeezed. Its legend then stands in a column at the left, where it
+  // is seen: a line of it would run out of sight with the tree.
+  function fitTree(plotElement, figure) {
+    const width = 90 + 90 * Math.max(...figure.data[NODE_TRACE].x);
+    plotElement.style.minWidth = `${width}px`;
+    if (width <= plotElement.parentElement.clientWidth) return figure;
+    const { legend } = stage.context.constants.figures.frames[currentTheme()].tree.layout;
+    const height = figure.layout.height + LEGEND_LINE * figure.layout.meta.legend.length;
+    return { ...figure, layout: { ...figure.layout, height, legend: { ...legend, orientation: 'v' } } };
   }
 
   // Side by side, tree and mask are equally tall.
@@ -115,11 +127,6 @@ export function makeCharts(stage) {
   }
 
   return { element, update };
-}
-
-// On a narrow screen a deep tree is scrolled, not squeezed.
-function treeWidth(figure) {
-  return `${90 + 90 * Math.max(...figure.data[NODE_TRACE].x)}px`;
 }
 
 // A mask is as tall as its rows need, within reason.

@@ -129,7 +129,7 @@ class ConfuTrainee(Eagle3Trainee):
         anchors = Anchors(plan.sequences.to(device), places.to(device))
         states = self.fused(head, self.contemplate(parts, taken, anchors, con))  # (A, D)
         routing_states = self.f_input(self.fused(head, batch.features[start + places]))  # (A, D)
-        embeds = parts.f_experts.mix(parts.f_experts.route(routing_states))
+        embeds = parts.f_experts.mix(parts.f_experts.route(routing_states)).float()  # the head's norms are float32
         cosines, sines = head.rotary.at(0, int(places.max()) + 2, states)
         angles = cosines[anchors.places + 1], sines[anchors.places + 1]  # where the first drafted token's row stands
         keys, values = head.midlayer.self_attn.keys_values(head.inputs(embeds, states), angles)

@@ -382,3 +382,15 @@ def test_a_chart_is_as_wide_as_its_place_when_a_neighbour_comes_or_goes(visitor)
         visitor.run(prompt, max_new_tokens="12").wait_for_charts()
         visitor.expect("() => document.querySelectorAll('.pane.routing:not([hidden])').length", n_beside)
         visitor.expect(wide, 0)
+
+
+def test_the_legend_of_a_tree_that_scrolls_is_seen_without_scrolling(open_tab, url):
+    visitor = Visitor(open_tab(url, 320, 740))
+    visitor.run("hello", max_new_tokens="12").wait_for_charts()
+    assert visitor.tab.evaluate(
+        """() => {
+            const box = document.querySelector('.pane.tree .scroll');
+            const legend = box.querySelector('.legend').getBoundingClientRect();
+            return box.scrollWidth > box.clientWidth && legend.right <= box.getBoundingClientRect().right;
+        }"""
+    )

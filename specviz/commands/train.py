@@ -175,7 +175,9 @@ def _load_target(parsed: dict[str, Any]) -> Target:
     from transformers.utils import logging
 
     from specviz.target.loading import load_target
+    from specviz.training.allocator import keep_freed_memory
 
+    keep_freed_memory()
     logging.disable_progress_bar()
     if torch.cuda.is_available():
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 import torch
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -110,8 +110,12 @@ class FeatureStore:
         self._list(path)
 
     def _list(self, path: Path) -> None:
-        with safe_open(path, framework="pt") as file:
-            self._files |= {key.partition(".")[0]: path for key in file.keys()}  # noqa: SIM118 - not a dictionary
+        """Note what a file holds; one that cannot be read (a full disk cut it off, say) goes, its texts run again."""
+        try:
+            with safe_open(path, framework="pt") as file:
+                self._files |= {key.partition(".")[0]: path for key in file.keys()}  # noqa: SIM118 - not a dictionary
+        except SafetensorError:
+            path.unlink()
 
     def _run(self, group: Sequence[int]) -> dict[str, Tensor]:
         """Run a padded batch; padding stands behind the tokens, where a causal mask hides it."""

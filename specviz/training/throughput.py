@@ -21,6 +21,7 @@ from specviz.drafters.checkpoint_eagle3 import start_eagle3
 from specviz.errors import exit_status
 from specviz.target.loading import load_target
 from specviz.target.model import Target
+from specviz.training.allocator import keep_freed_memory
 from specviz.training.confu import ConfuTrainee, ConfuTrainingConfig
 from specviz.training.corpus import Answer, read_corpus
 from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, count_vocabulary
@@ -43,6 +44,7 @@ def main() -> int:
 
 def measure(corpus: Sequence[Path], model: str, n_steps: int, batch_tokens: int) -> None:
     """Print the rates of each method."""
+    keep_freed_memory()
     target = load_target(model, "auto", "auto", progress=terminal.tell)
     answers = [answer for answer in read_corpus(corpus) if len(answer.answer_ids) > 4]
     config = TrainingConfig(steps=n_steps, batch_tokens=batch_tokens, measure_every=10**9, save_every=10**9)

@@ -49,6 +49,17 @@ def test_a_grown_corpus_finds_the_features_of_its_old_answers(tmp_path, monkeypa
         assert torch.equal(old.ids, new.ids) and old.n_prompt == new.n_prompt
 
 
+def test_a_feature_file_that_was_cut_off_is_computed_again(tmp_path):
+    target, answers = tiny_target(), tiny_corpus()[:3]
+    layers = tuple(sorted(target.feature_layers))
+    whole = FeatureStore(tmp_path, answers, target, layers).take(range(3))
+    (path,) = tmp_path.rglob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-100])
+    again = FeatureStore(tmp_path, answers, target, layers).take(range(3))
+    assert all(torch.equal(old.features, new.features) for old, new in zip(whole, again, strict=True))
+    assert not path.exists()
+
+
 def whole_loss(trainee) -> float:
     """Return the loss over all answers, with the same anchors every time."""
     with torch.no_grad():

@@ -6,7 +6,7 @@ that decides how masked attention is computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -24,6 +24,20 @@ NAME = "specviz_rows"
 UNSUPPORTED = ("softcap", "s_aux", "sinks", "position_bias")
 
 _probe: ContextVar[AttentionProbe | None] = ContextVar("probe", default=None)
+_blocks: ContextVar[Sequence[Block]] = ContextVar("blocks", default=())
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that see no columns but those of these slices."""
+
+    rows: slice
+    columns: tuple[slice, ...]
+
+    def of_columns(self, tensor: Tensor, dim: int) -> Tensor:
+        """Return what a tensor with all columns along `dim` holds of the block's."""
+        parts = [tensor.narrow(dim, columns.start, columns.stop - columns.start) for columns in self.columns]
+        return torch.cat(parts, dim=dim)
 
 
 @dataclass
@@ -72,6 +86,19 @@ def probed(row: int | None) -> Iterator[AttentionProbe | None]:
         _probe.reset(token)
 
 
+@contextmanager
+def in_blocks(blocks: Sequence[Block]) -> Iterator[None]:
+    """Attend block by block in the passes inside: what no row of a block sees is not computed, only to be hidden.
+
+    The blocks' rows are all rows in their order. The result is the same; each block still obeys the mask.
+    """
+    token = _blocks.set(blocks)
+    try:
+        yield
+    finally:
+        _blocks.reset(token)
+
+
 def register_attention() -> str:
     """Make our attention known to transformers and return its name; harmless when repeated."""
     AttentionInterface.register(NAME, attend_rows)
@@ -97,22 +124,37 @@ def attend_rows(
     extra = [name for name in UNSUPPORTED if kwargs.get(name) is not None]
     if extra:
         raise SpecVizError(f"This model's attention uses {', '.join(extra)}, which SpecViz does not compute.")
-    if query.is_cuda and attention_mask is not None and query.shape[1] != key.shape[1]:
-        output = _attend_folded(query, key, value, attention_mask, scaling)
+    blocks = _blocks.get()
+    if blocks and attention_mask is not None:
+        output = torch.cat([_attend_block(query, key, value, attention_mask, scaling, own) for own in blocks], dim=2)
     else:
-        output = F.scaled_dot_product_attention(
-            query,
-            key,
-            value,
-            attn_mask=attention_mask,
-            is_causal=attention_mask is None and query.shape[2] > 1,
-            scale=scaling,
-            enable_gqa=query.shape[1] != key.shape[1],
-        )
+        output = _attend(query, key, value, attention_mask, scaling)
     probe = _probe.get()
     if probe is not None and attention_mask is not None:
         probe.observe(query, key, value, attention_mask, scaling, output)
     return output.transpose(1, 2).contiguous(), None
+
+
+def _attend_block(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None, block: Block
+) -> Tensor:
+    keys, values = block.of_columns(key, 2), block.of_columns(value, 2)
+    return _attend(query[:, :, block.rows], keys, values, block.of_columns(mask[:, :, block.rows], 3), scaling)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scaling: float | None) -> Tensor:
+    """Return (B, Hq, R, D)."""
+    if query.is_cuda and mask is not None and query.shape[1] != key.shape[1]:
+        return _attend_folded(query, key, value, mask, scaling)
+    return F.scaled_dot_product_attention(
+        query,
+        key,
+        value,
+        attn_mask=mask,
+        is_causal=mask is None and query.shape[2] > 1,
+        scale=scaling,
+        enable_gqa=query.shape[1] != key.shape[1],
+    )
 
 
 def _attend_folded(query: Tensor, key: Tensor, value: Tensor, mask: Tensor, scaling: float | None) -> Tensor:

@@ -2,7 +2,8 @@
 
 Two passes instead of one of N + K rows, which is the same because the text never sees the added rows: the first runs
 the text alone and keeps its keys and values; the second runs only the added rows against them, with gradients. All
-sequences of a batch lie one after the other, without padding. Columns: the soft rows, all texts, the added rows:
+sequences of a batch lie one after the other, without padding; attention goes text by text. Columns: the soft rows,
+all texts, the added rows:
 
     soft   text 1   text 2   added           (two texts of two tokens; one row behind token 1 of the
     1 1    1 0      0 0      1 0              first, one behind token 2 of the second)
@@ -23,6 +24,7 @@ from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from specviz.errors import SpecVizError
+from specviz.target.attention import Block, in_blocks
 from specviz.target.cache import SoftRows
 from specviz.target.hidden import Hidden
 from specviz.target.model import Target
@@ -135,7 +137,8 @@ def run_added(
     before = _before(soft, texts.rows)
     cache = GraphCache(target.n_layers, before)
     rows = embeds.reshape(1, n_groups * k, -1).to(target.dtype)
-    return target.forward_with_graph(rows, positions, mask, cache, feature_layers)
+    with in_blocks(text_blocks(texts, anchors, k, n_soft)):
+        return target.forward_with_graph(rows, positions, mask, cache, feature_layers)
 
 
 def added_mask(texts: Texts, anchors: Anchors, k: int, n_soft: int, causal: bool) -> Tensor:
@@ -149,6 +152,20 @@ def added_mask(texts: Texts, anchors: Anchors, k: int, n_soft: int, causal: bool
     own = torch.block_diag(*[group] * len(anchors)).bool()
     soft = torch.ones(len(own), n_soft, dtype=torch.bool, device=device)
     return torch.cat([soft, text.repeat_interleave(k, dim=0), own], dim=1)
+
+
+def text_blocks(texts: Texts, anchors: Anchors, k: int, n_soft: int) -> list[Block]:
+    """Return a block for each text that anchors stand in: soft rows, the text up to the last anchor, the added rows."""
+    numbers, counts = (part.tolist() for part in torch.unique_consecutive(anchors.texts, return_counts=True))
+    ends = torch.tensor(counts).cumsum(0).tolist()
+    blocks = []
+    for text, end, count in zip(numbers, ends, counts, strict=True):
+        rows = slice((end - count) * k, end * k)
+        start = n_soft + texts.starts[text]
+        seen = slice(start, start + int(anchors.places[end - count : end].max()) + 1)
+        first = n_soft + texts.n_tokens
+        blocks.append(Block(rows, (slice(0, n_soft), seen, slice(first + rows.start, first + rows.stop))))
+    return blocks
 
 
 def _before(soft: SoftRows | None, rows: SoftRows) -> SoftRows:

@@ -99,11 +99,15 @@ class ConfuTrainee(Eagle3Trainee):
         return _confu(module).head
 
     def save(self, module: nn.Module, folder: Path, training: dict[str, Any]) -> None:
+        loaded = LoadedHead(self.folded(self.head_of(module)), self.vocabulary, trained_info(self.info, folder.name))
+        save_confu(folder, loaded, self.folded_parts(module), training=training)
+
+    def folded_parts(self, module: nn.Module) -> ConfuParts:
+        """Return a copy in the target's dtype whose routers take hidden states as they are."""
         parts = copy.deepcopy(_confu(module).parts).requires_grad_(False)
         for experts, router_input in ((parts.con_experts, self.con_input), (parts.f_experts, self.f_input)):
             experts.router.weight.data = router_input.fold(experts.router.weight.data)
-        loaded = LoadedHead(self.folded(self.head_of(module)), self.vocabulary, trained_info(self.info, folder.name))
-        save_confu(folder, loaded, parts.to(self.target.dtype), training=training)
+        return parts.to(self.target.dtype)
 
     def outputs_with(self, module: nn.Module, batch: UnrollBatch, future: Future) -> Iterator[Tensor]:
         head = self.head_of(module)

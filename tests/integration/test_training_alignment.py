@@ -10,7 +10,7 @@ from specviz.drafters.eagle3 import Eagle3Drafter, _Levels
 from specviz.drafters.eagle3_head import CacheView
 from specviz.training.anchors import AnchorConfig, sample_anchors
 from specviz.training.unroll import pack, unroll
-from tests.heads import SHAPE, random_head, random_parts
+from tests.heads import SHAPE, random_head
 from tests.kit import tiny_target
 from tests.training import UNROLLED, confu_trainee, eagle3_trainee, slot_trainee, stores
 
@@ -76,7 +76,7 @@ def test_a_future_token_is_the_one_of_a_real_round(tmp_path):
     target = tiny_target()
     trainee = confu_trainee(target, tmp_path, gate=0.5)
     loaded = random_head(target)
-    parts = random_parts(target, loaded, 0.5)
+    parts = trainee.folded_parts(trainee.module)
     answers = stores(target, tmp_path)[0].take([4, 7])
     batch = pack(answers, UNROLLED.n_steps)
     plan = sample_anchors(batch.spans, AnchorConfig(1, 1), torch.Generator().manual_seed(0))
@@ -129,3 +129,18 @@ def test_slots_are_those_of_a_real_pass(tmp_path):
         embeds, torch.tensor([layout.positions(0)]), masks.build([layout], cache, target.device), cache
     )
     torch.testing.assert_close(states[4], hidden.last[0, anchor + 1 :], **TOLERANCE)
+
+
+def test_text_by_text_added_rows_give_the_states_and_gradients_of_one_block(tmp_path, monkeypatch):
+    target = tiny_target()
+    found = []
+    for together in (False, True):
+        trainee = slot_trainee(target, tmp_path, n_prefix=2)
+        taken = stores(target, tmp_path)[0].take([0, 1, 2])
+        if together:
+            monkeypatch.setattr("specviz.training.added_rows.text_blocks", lambda *args: ())
+        states, _ = trainee.run(trainee.module, taken, pack(taken, 3), 2, torch.Generator().manual_seed(0))
+        (states * torch.linspace(-1, 1, states.numel()).view_as(states)).sum().backward()  # a norm alone is constant
+        found.append([states.detach(), *(parameter.grad for parameter in trainee.module.parameters())])
+    for own, other in zip(*found, strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-4)

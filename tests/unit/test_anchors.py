@@ -2,7 +2,7 @@
 
 import torch
 
-from specviz.training.added_rows import Anchors, Texts, added_mask
+from specviz.training.added_rows import Anchors, Texts, added_mask, text_blocks
 from specviz.training.anchors import AnchorConfig, routing_places, sample_anchors, serve_rows
 from specviz.training.unroll import Span
 
@@ -48,3 +48,17 @@ def test_added_rows_see_soft_rows_their_text_up_to_the_anchor_and_their_group():
     assert added_mask(texts, anchors, 2, n_soft=1, causal=True).int().tolist() == expected
     diagonal = added_mask(texts, anchors, 2, n_soft=1, causal=False).int()
     assert diagonal[:, 6:].tolist() == torch.eye(4, dtype=torch.int).tolist()
+
+
+def test_a_block_of_a_text_leaves_out_nothing_that_its_rows_see():
+    rows = torch.zeros(1, 1, 9, 2)
+    texts = Texts([(rows, rows)], (0, 4, 6))  # texts of four, two and three tokens; none stands behind the second
+    anchors = Anchors(torch.tensor([0, 0, 2]), torch.tensor([1, 2, 1]))
+    mask = added_mask(texts, anchors, 2, n_soft=1, causal=True)
+    blocks = text_blocks(texts, anchors, 2, n_soft=1)
+    assert [(block.rows, block.columns) for block in blocks] == [
+        (slice(0, 4), (slice(0, 1), slice(1, 4), slice(10, 14))),
+        (slice(4, 6), (slice(0, 1), slice(7, 9), slice(14, 16))),
+    ]
+    for block in blocks:
+        assert torch.equal(block.of_columns(mask[block.rows], 1).sum(1), mask[block.rows].sum(1))

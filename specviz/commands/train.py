@@ -34,15 +34,16 @@ def add_arguments(train: argparse.ArgumentParser) -> None:
     _add_lookahead(what.add_parser("lookahead", help="learned slots for lookahead"))
     _add_eagle3(what.add_parser("eagle3", help="an EAGLE-3 head"))
     _add_confu(what.add_parser("confu", help="ConFu's parts, from an EAGLE-3 head (--from)"))
+    _add_average(what.add_parser("average", help="the mean of a drafter's weights at several moments of its training"))
 
 
 def start(parsed: dict[str, Any]) -> int:
     """Run one of the subcommands."""
     trainings = {"lookahead": _train_lookahead, "eagle3": _train_eagle3, "confu": _train_confu}
     parsed["method"] = parsed.pop("what")
-    if parsed["method"] != "corpus":
+    if parsed["method"] in trainings:
         _check_numbers(parsed)
-    return ({"corpus": make_corpus} | trainings)[parsed["method"]](parsed)
+    return ({"corpus": make_corpus, "average": _average} | trainings)[parsed["method"]](parsed)
 
 
 def _check_numbers(parsed: dict[str, Any]) -> None:
@@ -106,6 +107,19 @@ def _add_confu(parser: argparse.ArgumentParser) -> None:
     confu.add_argument("--anchor-stride", type=int, default=4, metavar="N", help="one anchor in N tokens")
     confu.add_argument("--replication", type=int, default=4, metavar="L", help="rows that an anchor's f serves")
     confu.add_argument("--max-lag", type=int, default=7, metavar="N", help="of what routes a contemplate token")
+
+
+def _add_average(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("drafters", nargs="+", metavar="FOLDER", help="from one line of training, the last one last")
+    parser.add_argument("--out", required=True, type=Path, metavar="FOLDER")
+
+
+def _average(parsed: dict[str, Any]) -> int:
+    from specviz.training.averaging import average_drafters
+
+    average_drafters(parsed["drafters"], parsed["out"])
+    print(f"the mean of {len(parsed['drafters'])} drafters is in {parsed['out']}")
+    return 0
 
 
 def _add_head(parser: argparse.ArgumentParser) -> None:

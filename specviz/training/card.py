@@ -20,6 +20,7 @@ from specviz.errors import SpecVizError, exit_status
 TITLES = {"lookahead": "Learned lookahead slots", "eagle3": "EAGLE-3 draft head", "confu": "ConFu drafter"}
 ASKED = {"nodes": "nodes", "k": "slots", "rows": "rows", "candidates": "candidates"}
 NOT_ARGUMENTS = (
+    "averaged",
     "remarks",
     "history",
     "clip",
@@ -50,7 +51,7 @@ def write_card(folder: Path, report: Mapping[str, Any] | None = None, lane: str 
     """Write README.md from training.json and curve.json, with tau by category where a report of bench has it."""
     training = read_json(folder / "training.json")
     measures = read_json(folder / "curve.json")["measures"]
-    sections = [_head(training), _data(training), _outcome(measures)]
+    sections = [_head(training), _data(training), _outcome(measures, "averaged" in training)]
     if report is not None:
         sections.append(_by_category(report, lane or training["method"]))
     (folder / "README.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
@@ -71,8 +72,15 @@ def _data(training: Mapping[str, Any]) -> str:
         f"Steps: {training['steps_done']:,}, in {training['hours']} hours on a {training['hardware']}."
         f"{_before(training)}\n\n"
         f"Command: `python -m specviz train {training['method']} --corpus {corpus} {words} --out FOLDER`"
+        + _averaged(training)
         + (f"\n\n{training['remarks']}" if "remarks" in training else "")
     )
+
+
+def _averaged(training: Mapping[str, Any]) -> str:
+    if "averaged" not in training:
+        return ""
+    return f"\n\nThe weights are the mean (`python -m specviz train average`) of {' and '.join(training['averaged'])}."
 
 
 def _before(training: Mapping[str, Any]) -> str:
@@ -89,15 +97,16 @@ def _option(key: str) -> str:
     return "from" if key == "parent" else key.replace("_", "-")
 
 
-def _outcome(measures: list[Mapping[str, float]]) -> str:
+def _outcome(measures: list[Mapping[str, float]], averaged: bool) -> str:
     if not measures:
         return "Not measured yet."
     last = measures[-1]
     depths = sorted(key for key in last if key.startswith("accuracy_"))
     shares = ", ".join(f"{last[key]:.3f}" for key in depths)
     return (
-        f"On held-out greedy answers: tau of a greedy chain {last['tau']:.3f}; top-1 accuracy by depth, the tokens "
-        f"before being the answer's own: {shares}. The whole curve is in `curve.json`."
+        f"On held-out greedy answers{', before averaging' if averaged else ''}: tau of a greedy chain "
+        f"{last['tau']:.3f}; top-1 accuracy by depth, the tokens before being the answer's own: {shares}. The whole "
+        f"curve is in `curve.json`."
     )
 
 

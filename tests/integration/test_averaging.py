@@ -1,0 +1,71 @@
+"""The mean of checkpoints of one line of training is a drafter that loads, and says what it is."""
+
+import json
+
+import pytest
+import torch
+
+from specviz.__main__ import main
+from specviz.drafters.checkpoint_confu import load_confu, save_confu
+from specviz.drafters.checkpoint_eagle3 import save_eagle3
+from specviz.errors import SpecVizError
+from specviz.training.averaging import average_drafters, average_tensors
+from tests.heads import random_head, random_parts
+from tests.kit import tiny_target
+
+TRAINING = {
+    "method": "confu",
+    "target": "tiny",
+    "corpus": ["a"],
+    "answers": 3,
+    "answer_tokens": 9,
+    "steps_done": 4,
+    "hours": 0.5,
+    "hardware": "a CPU",
+}
+MEASURES = [{"step": 4, "tau": 2.0, "accuracy_0": 0.5}]
+
+
+def save(folder, target, gate: float, history: list):
+    loaded = random_head(target)
+    save_confu(folder, loaded, random_parts(target, loaded, gate), training=TRAINING)
+    (folder / "training.json").write_text(json.dumps(TRAINING | {"history": history}))
+    (folder / "curve.json").write_text(json.dumps({"steps": [], "measures": MEASURES}))
+    (folder / "curve.html").write_text("a plot")
+    return folder
+
+
+def test_a_mean_of_two_loads_and_tells_its_line(tmp_path, capsys):
+    target = tiny_target()
+    before = {"method": "eagle3", "steps_done": 1000, "hours": 1.0}
+    first, last = save(tmp_path / "a", target, 0.5, []), save(tmp_path / "b", target, 0.25, [before])
+    assert main(["train", "average", str(first), str(last), "--out", str(tmp_path / "mean")]) == 0
+    assert "mean of 2 drafters" in capsys.readouterr().out
+    loaded, parts = load_confu(tmp_path / "mean", target)
+    assert float(parts.f_gate) == 0.375 and loaded.info.trained
+    assert torch.equal(loaded.head.fc.weight, random_head(target).head.fc.weight)
+    card = (tmp_path / "mean" / "README.md").read_text()
+    assert "the mean (`python -m specviz train average`) of confu after 4 steps in all and confu after 1004" in card
+    assert "before averaging: tau of a greedy chain 2.000" in card and "--averaged" not in card
+
+
+def test_means_are_taken_in_float32_and_keep_the_type():
+    drafters = [{"weight": torch.tensor([1.0, value], dtype=torch.bfloat16)} for value in (2.0, 4.0)]
+    mean = average_tensors(drafters)["weight"]
+    assert mean.tolist() == [1.0, 3.0] and mean.dtype == torch.bfloat16
+
+
+def test_what_cannot_be_averaged_is_said(tmp_path):
+    target = tiny_target()
+    one = save(tmp_path / "one", target, 0.5, [])
+    with pytest.raises(SpecVizError, match="two drafters at least"):
+        average_drafters([str(one)], tmp_path / "out")
+    save_eagle3(tmp_path / "head", random_head(target))
+    with pytest.raises(SpecVizError, match=r"differ in .*method"):
+        average_drafters([str(one), str(tmp_path / "head")], tmp_path / "out")
+    words = [{"d2t": torch.tensor([0, shift])} for shift in (1, 2)]
+    with pytest.raises(SpecVizError, match="differ in d2t"):
+        average_tensors(words)
+    with pytest.raises(SpecVizError, match="same shapes"):
+        average_tensors([{"fc": torch.ones(2)}, {"fc": torch.ones(3)}])
+    assert not (tmp_path / "out").exists()

@@ -52,6 +52,17 @@ def build_figures(report: Report) -> dict[str, PlotlyDict]:
         "Speed-up over plain by category": category_figure(report, "speed-up", lambda summary: summary.speedup),
         "Acceptance by depth": depth_figure(report),
     }
+    figures |= sweep_figures(report)
+    if report.misses:
+        figures["Misses by reason"] = miss_figure(report)
+    for name, sites in report.experts.items():
+        figures |= {f"Experts by category: {name}, {site}": expert_figure(usages) for site, usages in sites.items()}
+    return figures
+
+
+def sweep_figures(report: Report) -> dict[str, PlotlyDict]:
+    """Return speed and tau over each number that lanes differ in, by title."""
+    figures = {}
     for setting in SWEPT_NUMBERS:
         if sweeps := find_sweeps(report, setting):
             title = setting.replace("_", "-")
@@ -61,10 +72,6 @@ def build_figures(report: Report) -> dict[str, PlotlyDict]:
             figures[f"Tokens per target pass over {title}"] = sweep_figure(
                 sweeps, title, "tau", lambda summary: summary.tau
             )
-    if report.misses:
-        figures["Misses by reason"] = miss_figure(report)
-    for name, sites in report.experts.items():
-        figures |= {f"Experts by category: {name}, {site}": expert_figure(usages) for site, usages in sites.items()}
     return figures
 
 

@@ -1,7 +1,7 @@
 """The published figures: a bench's plots and the drafters' training curves on one page that works offline.
 
 `python -m specviz.evaluation.publish --bench FOLDER --drafters assets/drafters/smollm2-135m-instruct --out FILE` writes
-what the README links.
+what the README links. `--sweep FOLDER` adds a second bench's curves over what its lanes differ in (node counts, say).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from specviz.errors import SpecVizError, exit_status
-from specviz.evaluation.figures import build_figures, make_page
+from specviz.evaluation.figures import build_figures, make_page, sweep_figures
 from specviz.evaluation.output import JSON
 from specviz.evaluation.report import Report
 from specviz.figures.frame import PlotlyDict
@@ -26,10 +26,12 @@ CURVE = "curve.json"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--bench", required=True, type=Path, metavar="FOLDER", help="where a bench wrote its report")
+    parser.add_argument("--sweep", type=Path, metavar="FOLDER", help="where a bench of several values wrote")
     parser.add_argument("--drafters", required=True, type=Path, metavar="FOLDER", help="holds a folder a drafter")
     parser.add_argument("--out", required=True, type=Path, metavar="FILE")
     chosen = parser.parse_args()
-    figures = build_figures(read_report(chosen.bench)) | curve_figures(chosen.drafters)
+    swept = sweep_figures(read_report(chosen.sweep)) if chosen.sweep else {}
+    figures = build_figures(read_report(chosen.bench)) | swept | curve_figures(chosen.drafters)
     try:
         chosen.out.parent.mkdir(parents=True, exist_ok=True)
         chosen.out.write_text(make_page(figures, "SpecViz: tau, speed and training of the drafters"), encoding="utf-8")

@@ -30,7 +30,7 @@ DIGITS = 7  # float32 has no more
 
 PROSE = "Describe a harbour town on a foggy morning in four sentences."
 CODE = "Write a Python function that counts the vowels of a string, with a docstring and one example."
-ARITHMETIC = "A baker makes 14 trays of 6 rolls and sells 59 of them. How many rolls are left? Show each step."
+ARITHMETIC = "A baker makes 14 trays of 6 rolls and sells 59 of them. How many rolls are left? Show your steps."
 QUESTION = "Why do leaves change their colour in autumn? Answer in three sentences."
 STORY = "Tell a very short story about a clock that runs backwards."
 BATCH = (

@@ -73,9 +73,13 @@ class ConfuTrainee(Eagle3Trainee):
 
     @torch.no_grad()
     def measure_inputs(self) -> tuple[RouterInput, RouterInput]:
-        """Return the inputs of the routers of [con] and of f, over the first answers, before any step."""
+        """Return the inputs of the routers of [con] and of f, over rows of the first answers, before any step.
+
+        The prompts are left out: no anchor stands there, and a template's tokens are unlike an answer's.
+        """
         taken = self.store.take(range(min(MEASURED_ANSWERS, len(self.store.answers))))
-        features = pack(taken, self.unrolled.n_steps).features
+        batch = pack(taken, self.unrolled.n_steps)
+        features = batch.features[batch.row_columns]
         states = self.fused(super().head_of(self.module), features)
         return measure_input(features, self.scale), measure_input(states)
 

@@ -3,8 +3,9 @@
 A router reads hidden states, and most of a hidden state is the same in every context. Along that common part a
 router's weight is a bias that the loss can move at once, so the first expert that helps gains everywhere and takes
 every context: the mixture collapses, and nothing in ConFu's loss (KL alone, arXiv 2603.08899) brings the others back.
-Without the common direction only what differs between contexts can choose an expert. Both steps are linear, so they
-are folded into the weight that is saved, and the router that loads reads plain hidden states.
+Without the common direction only what differs between contexts can choose an expert; that takes the bias away, though
+experts may still come to be used unevenly (the README says how unevenly). Both steps are linear, so they are folded
+into the weight that is saved, and the router that loads reads plain hidden states.
 
 Letters: D width of the input, E experts.
 """

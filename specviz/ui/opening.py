@@ -10,7 +10,7 @@ EXAMPLES = {
     "repetition": "Repeat this sentence three times: The quick brown fox jumps over the lazy dog.",
     "prose": "Explain in three short sentences why the sky is blue.",
     "list": "List the planets of the solar system, one on each line.",
-    "arithmetic": "A baker makes 14 trays of 6 rolls and sells 59 of them. How many rolls are left? Show each step.",
+    "arithmetic": "A baker makes 14 trays of 6 rolls and sells 59 of them. How many rolls are left? Show your steps.",
 }
 
 

@@ -175,6 +175,16 @@ def test_a_bench_and_the_training_curves_are_published_on_one_page(folder: Path,
     assert "Tokens per target pass over nodes" in page and 'src="http' not in page
 
 
+def test_a_second_bench_adds_its_sweep_to_the_page(folder: Path, whole: Path, compared: Path, monkeypatch):
+    (folder / "none" / "mine").mkdir(parents=True)
+    Curve().save(folder / "none" / "mine")
+    flags = {"--bench": compared, "--sweep": whole, "--drafters": folder / "none", "--out": folder / "both.html"}
+    monkeypatch.setattr("sys.argv", ["publish", *(str(part) for pair in flags.items() for part in pair)])
+    publish.main()
+    page = (folder / "both.html").read_text(encoding="utf-8")
+    assert "Misses by reason" in page and "Speed over nodes" in page
+
+
 def test_every_table_of_the_markdown_is_rectangular(whole: Path):
     blocks = (whole / "report.md").read_text(encoding="utf-8").split("\n\n")
     tables = [block.splitlines() for block in blocks if block.startswith("|")]

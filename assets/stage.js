@@ -115,7 +115,9 @@ class Stage {
     if (answer !== undefined) return answer;
     if (!run.isRecorded) throw new Error(t('The server no longer holds this run.'));
     run.handle = await this.ask('keep', { trace: run.toJson() });
-    return ask();
+    const again = await ask();
+    if (again === undefined) throw new Error(t('The server no longer holds the other run of this question; open that one again.'));
+    return again;
   }
 
   // A step to the last digit, with a sentence for each node: {step, why}.

@@ -17,6 +17,7 @@
 
 import { makeCompare } from './analysis/compare.js';
 import { makeDrafting } from './analysis/drafting.js';
+import { makeExpertHistory } from './analysis/experts.js';
 import { makeFuture, makeThoughts } from './analysis/future.js';
 import { makeHindsight } from './analysis/hindsight.js';
 import { makeLosslessness } from './analysis/losslessness.js';
@@ -35,7 +36,7 @@ import { phrase } from './words.js';
 
 export const TABS = [
   { name: 'step', label: phrase('Step'), panes: [makeDrafted, makeInspector, makeCharts, makeTwins, makeWhatIf, makeThoughts, makeMaskProof, makeSeed, makeWaterfall] },
-  { name: 'run', label: phrase('Run'), panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeOverview] },
+  { name: 'run', label: phrase('Run'), panes: [makeRace, makeLosslessness, makeDrafting, makeHindsight, makeFuture, makeExpertHistory, makeOverview] },
   { name: 'compare', label: phrase('Compare'), panes: [makeCompare], asks: true },
   { name: 'lessons', label: phrase('Lessons'), panes: [makeLessons], asks: true },
 ];

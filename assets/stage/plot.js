@@ -75,11 +75,11 @@ export function makePlot(stage, kind, attributes = {}) {
     return window.Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: background } }, { format, width, height, scale: format === 'png' ? 2 : 1 });
   }
 
-  return { element, draw, redraw, clear, picture, reset: () => resetZoom(element) };
+  return { element, name: kind, draw, redraw, clear, picture, reset: () => resetZoom(element) };
 }
 
 // Buttons that save a chart as a picture.
-export function imageButtons(plot, name, title) {
+export function imageButtons(plot, title, name = plot.name) {
   return ['png', 'svg'].map((format) => {
     const label = format.toUpperCase();
     const save = async () => download(await plot.picture(format), `specviz-${name}.${format}`);

@@ -36,6 +36,7 @@ from specviz.figures import (
     tokens_per_pass_figure,
     waterfall_figure,
 )
+from specviz.figures.experts import SITE_TITLES, TARGET_PREFIX, list_sites, routing_history_figure
 from specviz.figures.labels import name_row
 from specviz.sentence import say
 from specviz.trace import RunTrace, StepTrace
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from specviz.ui.questions import Question
 
 N_UNPAID = 12
-WHOLE_RUN = ("race", "losslessness", "overview", "drafting", "hindsight", "future")
+WHOLE_RUN = ("race", "losslessness", "overview", "drafting", "hindsight", "future", "experts")
 LANE_NAMES = {"plain": "plain", "lookahead": "Lookahead Attention", "eagle3": "EAGLE-3", "confu": "ConFu"}
 
 Answer = dict[str, Any]
@@ -152,6 +153,17 @@ def answer_future(question: Question) -> Answer | None:
     return {"shadow": asdict(shadow) if shadow else None, "named": count_named(thoughts)}
 
 
+def answer_experts(question: Question) -> Answer | None:
+    """Answer the history of each of a drafter's routers; None where nothing routes."""
+    run = question.run()
+    sites = [site for site in list_sites(run) if not site.startswith(TARGET_PREFIX)]
+    histories = [
+        {"site": site, "title": SITE_TITLES.get(site, site), "figure": routing_history_figure(run, site, theme=None)}
+        for site in sites
+    ]
+    return {"sites": histories} if histories else None
+
+
 def answer_step(question: Question) -> Answer:
     """Answer the time of a step, and what can be changed about it."""
     run, step = _read_step(question)
@@ -237,6 +249,7 @@ ANALYSES: dict[str, Callable[[Question], Any]] = {
     "drafting": answer_drafting,
     "hindsight": answer_hindsight,
     "future": answer_future,
+    "experts": answer_experts,
     "step": answer_step,
     "what_if": answer_what_if,
     "mask_proof": answer_mask_proof,

@@ -44,8 +44,10 @@ def answer_places(question: Question) -> list[Answer | None]:
 
 
 def answer_read_lesson(question: Question) -> Answer:
-    """Answer the lesson that the value `text` holds as Markdown."""
-    return asdict(parse_lesson(question.values["text"][:MOST_CHARACTERS]))
+    """Answer the lesson that the value `text` holds as Markdown, and in `found` its recording where it is here."""
+    lesson = parse_lesson(question.values["text"][:MOST_CHARACTERS])
+    found = find_recording(lesson.recording, list(question.shelf.recordings)) if lesson.recording else None
+    return asdict(lesson) | {"found": found}
 
 
 def answer_write_lesson(question: Question) -> str:

@@ -160,3 +160,26 @@ def test_labels_follow_the_browsers_language(context, analysed_url):
     tab.click("#tab-lessons")
     assert "课程" in tab.inner_text(".lessons")
     tab.context.close()
+
+
+def test_the_history_of_the_experts_leads_to_a_step(visitor):
+    visitor.tab.get_by_role("tab", name="Run").click()
+    visitor.tab.wait_for_selector(".analysis.experts .plot .main-svg")
+    visitor.expect_text("Router [con]", ".analysis.experts")
+    visitor.tab.evaluate(
+        """() => document.querySelector('.analysis.experts .plot')
+            .emit('plotly_click', { points: [{ x: 2, y: 1 }] })"""
+    )
+    visitor.expect("() => document.querySelector('.stage .transport input[type=range]').value", "2")
+
+
+def test_every_chart_of_the_run_is_saved_as_a_picture(visitor):
+    visitor.tab.get_by_role("tab", name="Run").click()
+    visitor.tab.wait_for_selector(".analysis.experts .plot .main-svg")
+    visitor.tab.wait_for_selector(".analysis.race .plot .main-svg")
+    unsaved = """() => [...document.querySelectorAll('.stage .view:not([hidden]) .analysis:not([hidden]) .plot')]
+        .filter((plot) => !plot.closest('.analysis-figure, .analysis').querySelector('.tools button')).length"""
+    visitor.expect(unsaved, 0)
+    with visitor.tab.expect_download() as download:
+        visitor.tab.get_by_label("Save Router [con] as SVG").click()
+    assert "<svg" in download.value.path().read_text(encoding="utf-8")

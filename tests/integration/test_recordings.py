@@ -27,10 +27,7 @@ def read_runs(path: Path) -> list[RunTrace]:
 
 
 def test_there_are_recordings_and_each_is_in_the_list():
-    assert {name.partition("-")[2] for name in PATHS} <= set(NAMES)
-    assert {"lookahead-tree", "lookahead-chain", "self-consistent", "batch", "plain"} <= {
-        name.partition("-")[2] for name in PATHS
-    }
+    assert {name.partition("-")[2] for name in PATHS} == set(NAMES) and len(NAMES) >= 8
     assert all(title_recording(name) for name in PATHS)
 
 

@@ -44,7 +44,7 @@ def test_places_are_found_in_the_run():
 def test_a_lesson_of_ones_own_is_written_and_read():
     lesson = next(iter(list_lessons().values()))["zh"]
     text = ask("write_lesson", lesson=asdict(lesson))["value"]
-    assert parse_lesson(text) == lesson and ask("read_lesson", text=text)["value"] == asdict(lesson)
+    assert parse_lesson(text) == lesson and ask("read_lesson", text=text)["value"] == asdict(lesson) | {"found": None}
     assert ask("read_lesson", text="nothing")["error"].startswith("A lesson begins")
     assert set(ask("write_lesson", lesson={"title": "x"})) == {"error"}
 

@@ -1,6 +1,7 @@
 // A pane whose content is Python's answer about the run or the step that is shown.
 
 import { h } from '../dom.js';
+import { imageButtons } from '../plot.js';
 import { phrase, t } from '../words.js';
 
 const CALM = 180; // milliseconds that the choice must rest before Python is asked
@@ -81,6 +82,9 @@ function makeCell(value, place) {
   return place === 0 ? h('th', { scope: 'row' }, ...content) : h('td', {}, ...content);
 }
 
+// A chart with what it is called, and buttons that save it.
 export function makeFigure(title, plot) {
-  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title), plot.element);
+  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title, ' ', imageTools(title, plot)), plot.element);
 }
+
+export const imageTools = (title, plot) => h('span', { class: 'tools' }, ...imageButtons(plot, title));

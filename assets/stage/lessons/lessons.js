@@ -18,7 +18,7 @@ export function makeLessons(stage) {
   const element = h('section', { class: 'analysis lessons', 'aria-label': t('Lessons') }, h('h3', {}, t('Lessons')),
     h('p', { class: 'hint' }, t('Each lesson walks through a recorded run: a few scenes, a question before its answer, something to change.')),
     h('div', { class: 'fields' }, h('label', {}, t('Language'), choice), large), list, told,
-    h('label', {}, t('A lesson from a file, on the run that is shown'), file), author.element);
+    h('label', {}, t('A lesson from a file, on its recorded run, else on the one that is shown'), file), author.element);
   let lessons = null;
 
   choice.value = language();
@@ -60,7 +60,8 @@ export function makeLessons(stage) {
   async function readFile(chosen) {
     if (!chosen) return;
     try {
-      await openHere(await stage.ask('read_lesson', { text: await chosen.text() }));
+      const lesson = await stage.ask('read_lesson', { text: await chosen.text() });
+      await (lesson.found ? openOn(lesson.found, lesson) : openHere(lesson));
     } catch (error) {
       tell(error);
     }

@@ -36,7 +36,7 @@ export function makeRace(stage) {
 // Without a plain lane nothing is shown and nothing is guessed.
 function offerRace(stage) {
   const again = h('button', { type: 'button', onclick: raceAgain }, t('Run again against plain decoding'));
-  const isOwn = ['live', 'saved'].includes(stage.state.run.origin);
+  const isOwn = stage.state.run.origin === 'live'; // what the controls hold is what this run was asked; a saved one's is not
   return [h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.')), isOwn ? again : null];
 }
 

@@ -7,6 +7,7 @@ The part among the rows of a pass depends on its layout alone, so it is built on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -14,14 +15,14 @@ from torch import Tensor
 from specviz.decoding.layout import RowLayout
 from specviz.target.cache import RowCache
 
-MAX_KEPT_ROWS = 512  # a prefill's block is large and never comes again
+MAX_KEPT_BLOCKS = 64  # a dynamic tree seldom comes again, and a run may be long
 
 
 class MaskBuilder:
-    """Builds the masks of a run and remembers the blocks that come again."""
+    """Builds the masks of a run and remembers the blocks that came last: a chain's or a slot tree's come again."""
 
     def __init__(self) -> None:
-        self._blocks: dict[RowLayout, Tensor] = {}
+        self._block = lru_cache(MAX_KEPT_BLOCKS)(pass_block)
 
     def build(self, layouts: Sequence[RowLayout], cache: RowCache, device: torch.device) -> Tensor:
         """Return the mask (B, 1, R, C) of one pass; rows of padding see themselves alone."""
@@ -35,17 +36,9 @@ class MaskBuilder:
             rows[:, cache.base :].fill_diagonal_(True)
         return mask.to(device, non_blocking=True)
 
-    def _block(self, layout: RowLayout) -> Tensor:
-        block = self._blocks.get(layout)
-        if block is None:
-            block = pass_block(layout)
-            if layout.n_rows <= MAX_KEPT_ROWS:
-                self._blocks[layout] = block
-        return block
-
 
 def ancestors(parents: Sequence[int]) -> Tensor:
-    """Return (T, T): whether column is row itself or one of its ancestors.
+    """Return (T, T): whether column is row itself or one of its ancestors; nodes hang under one root, node 0.
 
     ::
 
@@ -53,15 +46,14 @@ def ancestors(parents: Sequence[int]) -> Tensor:
                             1 1 . .
                             1 . 1 .
                             1 1 . 1
+
+    Every product doubles how far up a node sees, so a tree of depth d takes log2(d) of them.
     """
-    table = torch.tensor(parents)
-    seen = torch.eye(len(parents), dtype=torch.bool)
-    rows, above = torch.arange(len(parents)), table
-    while bool((above >= 0).any()):
-        rows, above = rows[above >= 0], above[above >= 0]
-        seen[rows, above] = True
-        above = table[above]
-    return seen
+    seen = torch.eye(len(parents))
+    seen[torch.arange(1, len(parents)), torch.tensor(parents[1:], dtype=torch.long)] = 1
+    while not seen[:, 0].all():  # the root is the farthest ancestor of all
+        seen = (seen @ seen).clamp_(max=1)
+    return seen.bool()
 
 
 def pass_block(layout: RowLayout) -> Tensor:
@@ -93,4 +85,6 @@ def pass_block(layout: RowLayout) -> Tensor:
 def _group_block(n_groups: int, k: int, causal: bool) -> Tensor:
     """Return (G*K, G*K): a group sees itself alone, causally or on the diagonal only (LA seed 3.1)."""
     one = torch.ones(k, k, dtype=torch.bool).tril() if causal else torch.eye(k, dtype=torch.bool)
-    return torch.block_diag(*[one] * n_groups).bool()
+    blocks = torch.zeros(n_groups, k, n_groups, k, dtype=torch.bool)
+    blocks.diagonal(dim1=0, dim2=2)[:] = one[..., None]  # (K, K, G)
+    return blocks.flatten(2).flatten(0, 1)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from specviz.decoding import masks
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import MaskBuilder, ancestors, pass_block
 from specviz.mask_trace import MaskRule, expand_rule, explain_cell, pack_bits, unpack_bits
@@ -22,6 +23,43 @@ def test_ancestors_of_a_small_tree():
         1 1 . 1
         """)
     )
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 60])
+def test_ancestors_of_random_trees_are_those_found_by_walking_up(n_nodes: int):
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        parents = [-1] + [int(torch.randint(max(0, i - 4), i, (1,), generator=generator)) for i in range(1, n_nodes)]
+        seen = ancestors(parents)
+        for node in range(n_nodes):
+            walked, at = [], node
+            while at >= 0:
+                walked.append(at)
+                at = parents[at]
+            assert seen[node].nonzero().flatten().tolist() == sorted(walked)
+
+
+def test_a_block_that_comes_again_is_not_built_again_and_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch):
+    built: list[RowLayout] = []
+
+    def counting(layout: RowLayout) -> torch.Tensor:
+        built.append(layout)
+        return pass_block(layout)
+
+    monkeypatch.setattr(masks, "pass_block", counting)
+    builder, cache = MaskBuilder(), RowCache(0, 1, 8)
+
+    def build(layout: RowLayout) -> None:
+        builder.build([layout], cache, torch.device("cpu"))
+
+    first = RowLayout((-1, 0, 0))
+    build(first)
+    build(RowLayout((-1, 0, 0)))
+    assert built == [first]
+    for n_pending in range(1, masks.MAX_KEPT_BLOCKS + 1):
+        build(RowLayout((-1, 0), n_pending=n_pending))
+    build(first)
+    assert built.count(first) == 2
 
 
 def test_plain_prefill_is_the_causal_triangle():

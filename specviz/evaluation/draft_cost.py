@@ -21,7 +21,7 @@ from specviz.drafters.build import build_drafter, default_settings
 from specviz.drafters.confu import ConfuDrafter
 from specviz.drafters.eagle3 import Eagle3Drafter, HeadRun
 from specviz.evaluation.timing import median_times
-from specviz.evaluation.verification_cost import PREFIX, chain, contemplate_cost, verification_pass
+from specviz.evaluation.verification_cost import PREFIX, contemplate_cost, verification_pass
 from specviz.settings import make_settings
 
 METHODS = ("eagle3", "confu")
@@ -50,10 +50,9 @@ def _build(engine: Engine, method: str, model: str) -> Eagle3Drafter:
 
 def _levels(drafter: Eagle3Drafter, method: str) -> str:
     shape, contemplates = drafter.shape, isinstance(drafter, ConfuDrafter)
-    layout = RowLayout(chain(shape.nodes), k=int(contemplates), kind="contemplate" if contemplates else "lookahead")
     run = _prepared_run(drafter)
     rounds = [_round(drafter, run, depth) for depth in range(1, shape.depth + 1)]
-    *drafted, verified = median_times([*rounds, verification_pass(drafter.target, drafter, layout)])
+    *drafted, verified = median_times([*rounds, verification_pass(drafter.target, drafter, shape.nodes, contemplates)])
     levels = [drafted[0], *(later - earlier for earlier, later in pairwise(drafted))]
     step = drafted[-1] + verified
     listed = ", ".join(f"{ms:.1f} ({100 * ms / step:.0f} %)" for ms in levels[1:])

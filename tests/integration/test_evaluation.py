@@ -1,10 +1,12 @@
 """The scripts of `specviz.evaluation`: a user's mistake is one sentence and exit status 2; near-ties are told apart."""
 
+import re
 import runpy
 import sys
 
 import pytest
 
+from specviz.evaluation import lossless
 from specviz.evaluation.exactness import NEAR_TIE, judge_answer
 from tests.kit import plain_answer, tiny_target
 
@@ -54,3 +56,20 @@ def test_a_difference_is_a_near_tie_only_in_16_bits_and_where_logits_are_close()
     assert judge_answer(target, prompt, other, plain).verdict == ("near_tie" if judged.gap <= NEAR_TIE else "departed")
     assert judge_answer(target, prompt, other, plain, greedy=False).gap is None
     assert judge_answer(target, prompt, plain[:4], plain).index == 4
+
+
+def test_lossless_counts_untrained_heads_too(tmp_path, monkeypatch, capsys):
+    target = tiny_target()
+    target.tokenizer._hf.save_pretrained(tmp_path / "tiny")
+    target.model.save_pretrained(tmp_path / "tiny")
+    questions = tmp_path / "questions.jsonl"
+    questions.write_text('{"question_id": 1, "category": "a", "turns": ["b"]}\n', encoding="utf-8")
+    paths = ["--questions", str(questions), "--model", str(tmp_path / "tiny"), "--out", str(tmp_path / "out")]
+    sizes = ["--k", "1", "--nodes", "8", "--untrained", "--tokens", "12"]
+    monkeypatch.setattr(sys, "argv", ["lossless", *paths, *sizes])
+    lossless.main()
+    printed = capsys.readouterr().out
+    lanes = ("lookahead k=1", "eagle3 nodes=8", "confu nodes=8", "eagle3 untrained nodes=8", "confu untrained nodes=8")
+    for lane in lanes:
+        assert re.search(rf"^{lane} +1 of 1 equal to plain$", printed, re.MULTILINE), printed
+    assert "5 of 5" in printed

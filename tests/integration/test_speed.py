@@ -25,7 +25,7 @@ def test_each_draft_level_and_each_verification_is_told(monkeypatch: pytest.Monk
     levels = "root's pass 10.0 ms (8 % of a step), further levels 10.0 (8 %)" + 4 * ", 10.0 (8 %)"
     assert f"draft of eagle3, 30 nodes, 10 a level: {levels}; in all 60.0 of 130.0 ms" == eagle3
     assert f"draft of confu, 30 nodes, 10 a level: {levels}; in all 60.0 of 130.0 ms" == confu
-    assert [line.split("forward of ")[1].split()[0] for line in contemplate] == ["16", "32", "60", "120"]
+    assert [line.split("forward of ")[1].split()[0] for line in contemplate] == ["16", "32", "60", "120", "240"]
     assert all(line.endswith("20.0 ms: 0.50") for line in contemplate)
 
 

@@ -108,6 +108,14 @@ class GuidedConfuDrafter(ConfuDrafter):
         return self.sessions[-1]
 
 
+def guided(target: Target, method: str, oracle: OracleDrafter) -> GuidedDrafter | GuidedConfuDrafter:
+    """Return a guided drafter of either method, its head and parts random."""
+    loaded = random_head(target)
+    if method == "eagle3":
+        return GuidedDrafter(target, loaded, oracle)
+    return GuidedConfuDrafter(target, loaded, random_parts(target, loaded), oracle, ConfuSwitches())
+
+
 class GuidedSession:
     """Keeps, for every turn, how many rows the head's cache held and how many tokens the target's did."""
 

@@ -124,7 +124,8 @@ class ScriptTarget(Target):
 class OracleDrafter:
     """Proposes `answer` (all tokens, prompt included) as a chain of k; every m-th proposal is `wrong(right)`.
 
-    With `n_siblings` above 1 the right token comes last among siblings, so that accepted rows lie scattered.
+    With `n_siblings` above 1 the right token comes last among siblings, so that accepted rows lie scattered; `nodes`
+    spreads so many nodes, root included, over the levels instead.
     """
 
     info = DrafterInfo(name="oracle", source="test", trained=True)
@@ -139,8 +140,10 @@ class OracleDrafter:
         m: int = 0,
         n_siblings: int = 1,
         wrong: Callable[[int], int] = lambda right: (right + 1) % 256,
+        nodes: int | None = None,
     ) -> None:
-        self._answer, self._k, self._m, self._n_siblings, self._wrong = list(answer), k, m, n_siblings, wrong
+        self._answer, self._m, self._wrong = list(answer), m, wrong
+        self._sizes = [n_siblings] * k if nodes is None else _spread(nodes - 1, k)
 
     def begin(self, prompt_ids: Sequence[int], *_: object) -> OracleSession:
         return OracleSession(self, len(prompt_ids))
@@ -149,15 +152,22 @@ class OracleDrafter:
         """Return the tree that continues the answer from `place` on."""
         token_ids, parents = [root_id], [-1]
         parent = 0
-        for depth, right in enumerate(self._answer[place : place + min(self._k, max_depth)]):
+        following = self._answer[place : place + max_depth]
+        for depth, (right, n_siblings) in enumerate(zip(following, self._sizes, strict=False)):
             is_wrong = self._m > 0 and (place + depth) % self._m == 0
-            decoys = [(right + 2 + i) % 256 for i in range(self._n_siblings - 1)]
+            decoys = [(right + 2 + i) % 256 for i in range(n_siblings - 1)]
             siblings = [*decoys, self._wrong(right) if is_wrong else right]
             token_ids += siblings
             parents += [parent] * len(siblings)
             parent = len(token_ids) - 1
         n = len(token_ids)
         return DraftTree(tuple(token_ids), tuple(parents), (1.0,) * n, (0.0,) * n)
+
+
+def _spread(n: int, n_levels: int) -> list[int]:
+    """Return `n` as a sum of at most `n_levels` sizes that differ by one at the most, none of them zero."""
+    sizes = [n // n_levels + (level < n % n_levels) for level in range(n_levels)]
+    return [size for size in sizes if size]
 
 
 class OracleSession:

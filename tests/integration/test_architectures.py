@@ -18,8 +18,12 @@ from transformers import (
     Qwen3MoeForCausalLM,
 )
 
+from specviz.decoding.layout import RowLayout
+from specviz.decoding.masks import MaskBuilder
+from specviz.drafters.confu import run_soft_prompt
 from specviz.errors import SpecVizError
 from specviz.target.probe import check_layer_kinds
+from tests.heads import guided
 from tests.kit import OracleDrafter, Target, answer_of, plain_answer, run_lane, tiny_config, tiny_target
 
 SHAPE = tiny_config().to_dict()
@@ -79,17 +83,31 @@ def test_speculation_past_the_window_is_lossless(target: Target, n_siblings: int
     assert {node.status for step in steps for node in step.nodes} >= {"accepted", "rejected", "unreached"}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_node_logits_equal_path_logits_on_random_trees_of_60(target: Target, seed: int):
-    """Guards F22 and F25: every node of a random tree, alone on its path, gives the same logits."""
-    from specviz.decoding.layout import RowLayout
-    from specviz.decoding.masks import MaskBuilder
+@pytest.mark.parametrize("method", ["eagle3", "confu"])
+def test_a_head_s_trees_are_lossless_past_the_window(target: Target, method: str):
+    """Guards F17 and F30: the head runs, and for ConFu every pass has soft columns and contemplate rows."""
+    plain = plain_answer(target, PROMPT, 40)
+    drafter = guided(target, method, OracleDrafter(PROMPT + plain, 4, 3, nodes=30))
+    _, steps = run_lane(target, drafter, PROMPT, 40)
+    assert answer_of(steps) == plain
+    assert {node.status for step in steps for node in step.nodes} >= {"accepted", "rejected", "unreached"}
+    assert steps[1].n_rows == (60 if method == "confu" else 30)
 
+
+@pytest.mark.parametrize("n_soft", [0, 16])
+@pytest.mark.parametrize("seed", range(3))
+def test_node_logits_equal_path_logits_on_random_trees_of_60(target: Target, seed: int, n_soft: int):
+    """Guards F22, F25 and F30: every node, alone on its path, gives the same logits.
+
+    A contemplate token rides behind every node, and soft prompts lie in the cache.
+    """
     generator = torch.Generator().manual_seed(seed)
     parents = (-1, *(int(torch.randint(max(0, i - 12), i, (1,), generator=generator)) for i in range(1, 60)))
     tokens = torch.randint(0, 256, (60,), generator=generator).tolist()
     tree = RowLayout(parents, k=1, kind="contemplate")
-    cache, masks = target.new_cache(1, 32), MaskBuilder()
+    soft = run_soft_prompt(target, torch.randn(n_soft, target.hidden_size, generator=generator))
+    cache, masks = target.new_cache(1, 32, soft), MaskBuilder()
+    assert cache.n_soft == n_soft
     for layout, inputs in (
         (RowLayout((-1,), n_pending=len(PROMPT)), target.embed([PROMPT])),
         (tree, torch.cat([target.embed([tokens]), torch.randn(1, 60, target.hidden_size)], dim=1)),
@@ -99,7 +117,7 @@ def test_node_logits_equal_path_logits_on_random_trees_of_60(target: Target, see
         if layout is not tree:
             cache.keep([range(len(PROMPT))])
     logits = target.logits(hidden.last[0, tree.node_rows()])
-    for node in range(0, 60, 7):
+    for node in range(60):
         path, at = [], node
         while at >= 0:
             path.insert(0, tokens[at])

@@ -8,7 +8,7 @@ from specviz.drafters.draft_tree import TreeShape
 from specviz.drafters.eagle3 import Eagle3Drafter
 from specviz.settings import make_settings
 from specviz.trace import from_json, to_json
-from tests.heads import GuidedDrafter, confu_drafter, random_head
+from tests.heads import GuidedDrafter, confu_drafter, guided, random_head
 from tests.kit import OracleDrafter, Target, answer_of, plain_answer, run_lane, tiny_config, tiny_engine, tiny_target
 
 PROMPT = list(b"the quick brown fox")
@@ -56,6 +56,17 @@ def test_a_head_that_proposes_well_changes_nothing_either(target: Target, m: int
     _, steps = run_lane(target, drafter, PROMPT, N_NEW)
     assert answer_of(steps) == plain
     assert any(step.accepted for step in steps)
+
+
+@pytest.mark.parametrize("method", ["eagle3", "confu"])
+@pytest.mark.parametrize("nodes", [1, 8, 30, 60])
+def test_a_drafter_that_proposes_well_changes_nothing_with_any_tree(target: Target, nodes: int, method: str):
+    """Most steps accept several nodes, scattered among siblings; every fifth token is proposed wrong."""
+    plain = plain_answer(target, PROMPT, N_NEW)
+    _, steps = run_lane(target, guided(target, method, OracleDrafter(PROMPT + plain, 5, 5, nodes=nodes)), PROMPT, N_NEW)
+    assert answer_of(steps) == plain
+    assert {len(step.nodes) for step in steps[1:-2]} == {nodes}
+    assert nodes == 1 or sum(len(step.accepted) for step in steps) > N_NEW // 2
 
 
 def test_a_head_with_fewer_positions_than_the_target_stops_drafting_and_not_the_run(target: Target):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specviz.analysis.losslessness import NEAR_TIE
 from specviz.decoding.baseline import count_equal, next_logits
 from specviz.evaluation.records import Exactness
 from specviz.target.model import Target
-
-NEAR_TIE = 0.25  # largest gap of two logits that kernels of another shape may turn over in 16 bits
 
 
 def judge_answer(

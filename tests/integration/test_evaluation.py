@@ -5,9 +5,12 @@ import runpy
 import sys
 
 import pytest
+import torch
 
+from specviz.analysis.losslessness import NEAR_TIE
 from specviz.evaluation import lossless
-from specviz.evaluation.exactness import NEAR_TIE, judge_answer
+from specviz.evaluation.exactness import judge_answer
+from specviz.evaluation.rounding import Answer, measure, teacher_forced
 from tests.kit import plain_answer, tiny_target
 
 
@@ -23,6 +26,7 @@ from tests.kit import plain_answer, tiny_target
         ("lookahead", ["--out", "x", "--n", "-1"], "At least 1 question is needed, not -1."),
         ("seeds", ["lookahead", "--out", "x", "--questions", "/no/such/file"], "could not be read"),
         ("speed", ["--questions", "/no/such/file"], "could not be read"),
+        ("rounding", ["--questions", "/no/such/file"], "could not be read"),
         ("slots", ["--corpus", "/no/such/file", "--drafter", "x"], "could not be read"),
     ],
 )
@@ -73,3 +77,29 @@ def test_lossless_counts_untrained_heads_too(tmp_path, monkeypatch, capsys):
     for lane in lanes:
         assert re.search(rf"^{lane} +1 of 1 equal to plain$", printed, re.MULTILINE), printed
     assert "5 of 5" in printed
+
+
+def test_an_answer_read_again_gives_the_model_s_logits_whatever_the_rows_of_a_pass():
+    target = tiny_target()
+    prompt = list(b"abc")
+    answer = Answer(prompt, plain_answer(target, prompt, 9))
+    alone = target.model(input_ids=torch.tensor([prompt + answer.answer_ids])).logits[0, len(prompt) - 1 : -1]
+    for n_rows in (1, 4, 9):
+        assert torch.allclose(teacher_forced(target, answer, n_rows), alone, atol=1e-4)
+    first, *lines = measure(target, target, [answer], (1, 4)).splitlines()
+    assert first == "tiny, float32 against float32 on cpu"
+    assert [line.split(" rows")[0].strip() for line in lines] == ["1", "4"]
+    assert all("moves by 0.000" in line and "best at 0 of 9 places" in line for line in lines)
+
+
+def test_rounding_is_measured_against_the_exact_model():
+    """Another model in the place of the rounded one: its best tokens differ, and their gaps are told."""
+    target, other = tiny_target(), tiny_target(seed=1)
+    prompt = list(b"abc")
+    answer = Answer(prompt, plain_answer(target, prompt, 9))
+    logits = {each: teacher_forced(each, answer, 9) for each in (target, other)}
+    turned = logits[target].argmax(-1) != logits[other].argmax(-1)
+    best = logits[other].topk(2).values
+    widest = float((best[:, 0] - best[:, 1])[turned].max())
+    line = measure(other, target, [answer], (9,)).splitlines()[1]
+    assert f"at {int(turned.sum())} of 9 places, the widest gap there {widest:.3f}" in line

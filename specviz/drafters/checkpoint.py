@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from specviz.drafters.checkpoint_files import locate_drafter, read_config, read_tensors, refuse_left_over, write_drafter
+from specviz.drafters.checkpoint_files import open_drafter, refuse_left_over, write_drafter
 from specviz.drafters.lookahead import SlotTable
 from specviz.errors import SpecVizError
 from specviz.target.cache import SoftRows
@@ -30,23 +30,21 @@ def load_slot_table(name: str | Path, target: Target) -> tuple[SlotTable, Drafte
     The folder holds `config.json` with `method: lookahead` and `model.safetensors`.
     Raises SpecVizError where a tensor is missing, left over, or does not fit.
     """
-    folder = locate_drafter(name)
-    config, tensors = read_config(folder), read_tensors(folder)
+    files = open_drafter(name)
+    config, tensors = files.config, files.tensors
     if config.get("method") != "lookahead":
-        raise SpecVizError(f"The drafter {folder.name!r} is for {config.get('method')!r}, not for lookahead.")
+        raise SpecVizError(f"The drafter {files.name!r} is for {config.get('method')!r}, not for lookahead.")
     if SLOT_TABLE not in tensors:
-        raise SpecVizError(f"The drafter {folder.name!r} lacks the tensor {SLOT_TABLE}.")
+        raise SpecVizError(f"The drafter {files.name!r} lacks the tensor {SLOT_TABLE}.")
     slots = tensors.pop(SLOT_TABLE)
-    prefix = _take_prefix(tensors, target, folder.name)
-    refuse_left_over(tensors, folder.name)
+    prefix = _take_prefix(tensors, target, files.name)
+    refuse_left_over(tensors, files.name)
     if slots.ndim != 2 or slots.shape[1] != target.hidden_size:
         raise SpecVizError(
-            f"{SLOT_TABLE} of the drafter {folder.name!r} has shape {tuple(slots.shape)}; "
+            f"{SLOT_TABLE} of the drafter {files.name!r} has shape {tuple(slots.shape)}; "
             f"this target needs (slots, {target.hidden_size})."
         )
-    info = DrafterInfo(
-        name=folder.name, source=str(config.get("source", "folder")), trained=True, notes=list(config.get("notes", []))
-    )
+    info = DrafterInfo(name=files.name, source=files.source, trained=True, notes=list(config.get("notes", [])))
     return SlotTable(slots.to(target.device, target.dtype), prefix), info
 
 

@@ -23,9 +23,7 @@ from torch import Tensor
 from specviz.drafters.checkpoint_eagle3 import config_fields, head_tensors, random_eagle3, take_head
 from specviz.drafters.checkpoint_files import (
     fill_module,
-    locate_drafter,
-    read_config,
-    read_tensors,
+    open_drafter,
     refuse_left_over,
     write_drafter,
 )
@@ -45,20 +43,19 @@ def load_confu(name: str | Path, target: Target, start: ConfuConfig | None = Non
 
     `start` is the size of what is added to an EAGLE-3 head; a ConFu drafter brings its own.
     """
-    folder = locate_drafter(name)
-    config, tensors = read_config(folder), read_tensors(folder)
-    method = config.get("method", "eagle3")
+    files = open_drafter(name)
+    method = files.config.get("method", "eagle3")
     if method not in ("eagle3", "confu"):
-        raise SpecVizError(f"The drafter {folder.name!r} is for {method}, not for confu.")
-    loaded = take_head(config, tensors, target, folder.name)
+        raise SpecVizError(f"The drafter {files.name!r} is for {method}, not for confu.")
+    loaded = take_head(files, target)
     if method == "eagle3":
-        refuse_left_over(tensors, folder.name)
+        refuse_left_over(files.tensors, files.name)
         loaded.info.notes.append(START_NOTE)
         return loaded, start_parts(loaded, target, start)
     with torch.device("meta"):
-        parts = ConfuParts(_read_confu_config(config, folder.name), loaded.head.config)
-    fill_module(parts, tensors, folder.name)
-    refuse_left_over(tensors, folder.name)
+        parts = ConfuParts(_read_confu_config(files.config, files.name), loaded.head.config)
+    fill_module(parts, files.tensors, files.name)
+    refuse_left_over(files.tensors, files.name)
     return loaded, _place(parts, target)
 
 

@@ -21,10 +21,9 @@ import torch
 from torch import Tensor
 
 from specviz.drafters.checkpoint_files import (
+    DrafterFiles,
     fill_module,
-    locate_drafter,
-    read_config,
-    read_tensors,
+    open_drafter,
     refuse_left_over,
     write_drafter,
 )
@@ -44,12 +43,11 @@ Fields = dict[str, Any]
 
 def load_eagle3(name: str | Path, target: Target) -> LoadedHead:
     """Load an EAGLE-3 head by folder or hub id; raise SpecVizError with a sentence where it does not fit."""
-    folder = locate_drafter(name)
-    config, tensors = read_config(folder), read_tensors(folder)
-    if config.get("method", "eagle3") != "eagle3":
-        raise SpecVizError(f"The drafter {folder.name!r} is for {config['method']}, not for eagle3.")
-    loaded = take_head(config, tensors, target, folder.name)
-    refuse_left_over(tensors, folder.name)
+    files = open_drafter(name)
+    if files.config.get("method", "eagle3") != "eagle3":
+        raise SpecVizError(f"The drafter {files.name!r} is for {files.config['method']}, not for eagle3.")
+    loaded = take_head(files, target)
+    refuse_left_over(files.tensors, files.name)
     return loaded
 
 
@@ -58,8 +56,9 @@ def save_eagle3(folder: Path, loaded: LoadedHead, **extra: Any) -> None:
     write_drafter(folder, {**config_fields(loaded, "eagle3"), **extra}, head_tensors(loaded))
 
 
-def take_head(config: Fields, tensors: dict[str, Tensor], target: Target, name: str) -> LoadedHead:
-    """Build the head of a checkpoint, taking its tensors out of `tensors`, on the target's device and in its dtype."""
+def take_head(files: DrafterFiles, target: Target) -> LoadedHead:
+    """Build the head of a checkpoint, taking its tensors out of the files, on the target's device and in its dtype."""
+    name, config, tensors = files.name, files.config, files.tensors
     _use_eagle_names(tensors, name)
     notes: list[str] = [str(note) for note in config.get("notes", [])]
     head_config = _read_head_config(config, tensors, target, name, notes)
@@ -68,9 +67,7 @@ def take_head(config: Fields, tensors: dict[str, Tensor], target: Target, name: 
     fill_module(head, tensors, name)
     _pad_embedding(head, target)
     _note_positions(head_config, target, notes)
-    info = DrafterInfo(
-        name=name, source=str(config.get("source", "folder")), trained=bool(config.get("trained", True)), notes=notes
-    )
+    info = DrafterInfo(name=name, source=files.source, trained=bool(config.get("trained", True)), notes=notes)
     return _place(head, vocabulary, info, target)
 
 

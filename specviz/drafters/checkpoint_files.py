@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,27 @@ from specviz.errors import SpecVizError
 WEIGHTS = "model.safetensors"
 CONFIG = "config.json"
 WANTED_FILES = ["*.json", "*.safetensors", "*.bin"]
+
+
+@dataclass(frozen=True)
+class DrafterFiles:
+    """A drafter as it was read: what people call it (a folder's name, a hub id), where it came from, and its contents.
+
+    Whoever takes a tensor out of `tensors` has read it; what is left over is refused.
+    """
+
+    name: str
+    source: str
+    config: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+
+def open_drafter(name: str | Path) -> DrafterFiles:
+    """Read a drafter by folder or hub id."""
+    folder, is_local = locate_drafter(name), Path(name).expanduser().is_dir()
+    shown = folder.name if is_local else str(name)
+    config, tensors = read_config(folder, shown), read_tensors(folder, shown)
+    return DrafterFiles(shown, str(config.get("source", "folder" if is_local else "hub")), config, tensors)
 
 
 def locate_drafter(name: str | Path) -> Path:
@@ -41,32 +63,34 @@ def _fetch(hub_id: str) -> Path:
         raise SpecVizError(f"The drafter {hub_id!r} could not be fetched from the hub: {reason.rstrip('.')}.") from None
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Return the config.json of a drafter's folder."""
+def read_config(folder: Path, name: str | None = None) -> dict[str, Any]:
+    """Return the config.json of a drafter's folder; `name` is what an error calls it, if not by its folder."""
+    name = name or folder.name
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except OSError:
-        raise SpecVizError(f"The drafter {folder.name!r} has no {CONFIG}.") from None
+        raise SpecVizError(f"The drafter {name!r} has no {CONFIG}.") from None
     except ValueError:
-        raise SpecVizError(f"The {CONFIG} of the drafter {folder.name!r} is not JSON.") from None
+        raise SpecVizError(f"The {CONFIG} of the drafter {name!r} is not JSON.") from None
     if not isinstance(config, dict):
-        raise SpecVizError(f"The {CONFIG} of the drafter {folder.name!r} is not an object.")
+        raise SpecVizError(f"The {CONFIG} of the drafter {name!r} is not an object.")
     return config
 
 
-def read_tensors(folder: Path) -> dict[str, Tensor]:
+def read_tensors(folder: Path, name: str | None = None) -> dict[str, Tensor]:
     """Return the tensors of a drafter's folder, on the CPU: its .safetensors files, else its pytorch_model*.bin."""
+    name = name or folder.name
     tensors: dict[str, Tensor] = {}
-    for path, part in _read_parts(folder):
+    for path, part in _read_parts(folder, name):
         if twice := sorted(set(tensors) & set(part)):
-            raise SpecVizError(f"The drafter {folder.name!r} has {twice[0]} in two files, {path.name} among them.")
+            raise SpecVizError(f"The drafter {name!r} has {twice[0]} in two files, {path.name} among them.")
         tensors |= part
     if not tensors:
-        raise SpecVizError(f"The drafter {folder.name!r} has no weights: {WEIGHTS} or pytorch_model.bin is missing.")
+        raise SpecVizError(f"The drafter {name!r} has no weights: {WEIGHTS} or pytorch_model.bin is missing.")
     return tensors
 
 
-def _read_parts(folder: Path) -> Iterator[tuple[Path, dict[str, Tensor]]]:
+def _read_parts(folder: Path, name: str) -> Iterator[tuple[Path, dict[str, Tensor]]]:
     safe = sorted(folder.glob("*.safetensors"))
     for path in safe or sorted(folder.glob("pytorch_model*.bin")):
         try:
@@ -74,10 +98,10 @@ def _read_parts(folder: Path) -> Iterator[tuple[Path, dict[str, Tensor]]]:
         except (OSError, SafetensorError, pickle.UnpicklingError, RuntimeError, EOFError) as error:
             reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
             raise SpecVizError(
-                f"The weights {path.name} of the drafter {folder.name!r} could not be read: {reason.rstrip('.')}."
+                f"The weights {path.name} of the drafter {name!r} could not be read: {reason.rstrip('.')}."
             ) from None
         if not isinstance(part, dict) or not all(isinstance(value, Tensor) for value in part.values()):
-            raise SpecVizError(f"The file {path.name} of the drafter {folder.name!r} holds more than named tensors.")
+            raise SpecVizError(f"The file {path.name} of the drafter {name!r} holds more than named tensors.")
         yield path, part
 
 

@@ -106,6 +106,14 @@ def test_specforge_layout_names_layers_by_their_outputs(target: Target, tmp_path
     assert target.feature_layers == (2, 4, 5)  # the target keeps its own
 
 
+def test_specforge_s_norm_output_is_the_norm_before_the_head_and_not_what_is_fed_back(target: Target, tmp_path: Path):
+    own = random_head(target)
+    loaded = load_eagle3(write(tmp_path / "a", eagle_config(own, norm_output=True), eagle_tensors(own)), target)
+    assert loaded.head.config.norm_output is False
+    assert nodes_of(target, loaded) == nodes_of(target, own)
+    assert any("norm_output was read as SpecForge means it" in note for note in loaded.info.notes)
+
+
 def speculators_files(own: LoadedHead, **changes: object) -> tuple[dict, Tensors]:
     layer = eagle_config(own)
     del layer["architectures"], layer["draft_vocab_size"]
@@ -260,6 +268,30 @@ def test_a_bin_file_with_code_in_it_is_refused(target: Target, tmp_path: Path):
     torch.save({"fc.weight": Path("code")}, folder / "pytorch_model.bin")
     with pytest.raises(SpecVizError, match=r"pytorch_model\.bin of the drafter 'head' could not be read"):
         load_eagle3(folder, target)
+
+
+@pytest.mark.parametrize("method", ["eagle3", "confu"])
+def test_a_hub_id_is_fetched_and_named_as_it_was_asked_for(
+    target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+):
+    """The hub's client is a stand-in that gives a folder, as the hub's cache does."""
+    own = random_head(target)
+    folder = write(tmp_path / "snapshots" / "abc", eagle_config(own), eagle_tensors(own))
+    fetched: list[tuple[str, list[str]]] = []
+
+    def fetch(hub_id: str, allow_patterns: list[str]) -> str:
+        fetched.append((hub_id, allow_patterns))
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    engine = Engine(["tiny"], ["someone/head"])
+    engine.add_target("tiny", target)
+    settings = make_settings(method=method, model="tiny", drafter="someone/head", raw=True, max_new_tokens=8)
+    traces = [engine.run("the quick brown fox", settings) for _ in range(2)]
+    assert {(trace.drafter.name, trace.drafter.source) for trace in traces} == {("someone/head", "hub")}
+    assert [token.token_id for token in traces[0].answer] == plain_answer(target, PROMPT, 8)
+    assert {hub_id for hub_id, _ in fetched} == {"someone/head"}
+    assert set(fetched[0][1]) == {"*.json", "*.safetensors", "*.bin"}  # no code is fetched
 
 
 def test_an_unreachable_hub_is_one_sentence(target: Target, monkeypatch: pytest.MonkeyPatch):

@@ -225,10 +225,27 @@ def _run(trainee: Any, parsed: dict[str, Any]) -> int:
     from specviz.training.loop import Training, TrainingConfig
 
     chosen = {f.name: parsed[f.name] for f in fields(TrainingConfig) if parsed.get(f.name) is not None}
-    training = Training(trainee, TrainingConfig(**chosen), parsed["out"], _notes(trainee, parsed), write_card)
+    config, notes, conditions = TrainingConfig(**chosen), _notes(trainee, parsed), _conditions(trainee, parsed)
+    training = Training(trainee, config, parsed["out"], notes, write_card, conditions)
     curve = training.run()
     print(f"{curve.summary()}; the drafter is in {parsed['out']}")
     return 0
+
+
+def _conditions(trainee: Any, parsed: dict[str, Any]) -> dict[str, Any]:
+    """Return what a run depends on beside the configuration of its loop: who resumes it must ask for the same."""
+    from specviz.drafters.checkpoint_files import digest_drafter, locate_drafter
+    from specviz.training.corpus import digest_answers
+    from specviz.training.loop import TrainingConfig
+
+    of_the_loop = {f.name for f in fields(TrainingConfig)}
+    own = {key: value for key, value in parsed.items() if key not in {*NOT_NOTED, *of_the_loop, "model", "dtype"}}
+    info = trainee.target.info
+    return own | {
+        "target": {"name": info.name, "revision": info.revision, "dtype": info.dtype},
+        "corpus": digest_answers([*trainee.store.answers, *trainee.held_out.answers]),
+        "parent": digest_drafter(locate_drafter(parsed["parent"])) if parsed["parent"] else None,
+    }
 
 
 def _notes(trainee: Any, parsed: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,16 @@ def _fetch(hub_id: str) -> Path:
     except Exception as error:
         reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
         raise SpecVizError(f"The drafter {hub_id!r} could not be fetched from the hub: {reason.rstrip('.')}.") from None
+
+
+def digest_drafter(folder: Path) -> str:
+    """Return the digest of a drafter's config and weights, so that other weights under the same name are noticed."""
+    digest = hashlib.sha256()
+    for path in [folder / CONFIG, *sorted(folder.glob("*.safetensors")), *sorted(folder.glob("*.bin"))]:
+        if path.is_file():
+            digest.update(path.name.encode("utf-8"))
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def read_config(folder: Path, name: str | None = None) -> dict[str, Any]:

@@ -8,17 +8,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from specviz.conditions import hold_conditions
 from specviz.decoding.engine import Engine
 from specviz.decoding.job import VERSIONED
 from specviz.drafters.build import default_settings
-from specviz.drafters.checkpoint_files import locate_drafter
+from specviz.drafters.checkpoint_files import digest_drafter, locate_drafter
 from specviz.errors import SpecVizError
-from specviz.evaluation.conditions import digest_folder, digest_questions, hold_conditions
 from specviz.evaluation.lanes import EngineLane, Lane, Runner
 from specviz.evaluation.output import write_report
 from specviz.evaluation.peers import ASSISTED, build_peers
 from specviz.evaluation.plan import PlannedLane
-from specviz.evaluation.questions import Question
+from specviz.evaluation.questions import Question, digest_questions
 from specviz.evaluation.report import LaneHead, Report, build_report
 from specviz.settings import Method, RunSettings, make_settings
 from specviz.target.loading import load_target
@@ -86,7 +86,7 @@ def _lane_head(engine: Engine, target: Target, lane: PlannedLane, settings: RunS
     """Describe a lane by what it will run: settings with their defaults, and the digest of its weights."""
     checkpoint = engine.find_checkpoint(settings, target)
     resolved = settings.resolved(default_settings(settings, checkpoint))
-    weights = None if checkpoint is None else digest_folder(locate_drafter(checkpoint))
+    weights = None if checkpoint is None else digest_drafter(locate_drafter(checkpoint))
     own = {name: value for name, value in resolved.model_dump(mode="json").items() if value is not None}
     return LaneHead(stem=lane.stem, method=lane.method, settings=own, asked=lane.asked, weights=weights)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -51,6 +53,11 @@ def spread_over_categories(questions: list[Question], n: int) -> list[Question]:
 def first_of_categories(questions: list[Question], n: int) -> list[Question]:
     """Return the first `n` questions of each category."""
     return [question for group in _by_category(questions).values() for question in group[:n]]
+
+
+def digest_questions(questions: Iterable[Question]) -> dict[str, str]:
+    """Return a condition for each question: its prompt's digest."""
+    return {f"question {q.question_id}": hashlib.sha256(q.prompt.encode("utf-8")).hexdigest()[:16] for q in questions}
 
 
 def _by_category(questions: list[Question]) -> dict[str, list[Question]]:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -67,6 +68,14 @@ def read_answers(file: Path) -> list[Answer]:
         return [_parse(line, file, number) for number, line in enumerate(read_lines(file), start=1)]
     except OSError as error:
         raise SpecVizError(f"The corpus {file} could not be read: {error.strerror or error}.") from None
+
+
+def digest_answers(answers: Iterable[Answer]) -> str:
+    """Return the digest of answers in their order, by which a training knows its corpus again."""
+    digest = hashlib.sha256()
+    for answer in answers:
+        digest.update(answer.to_json().encode("utf-8"))
+    return digest.hexdigest()[:16]
 
 
 def _answers_at(path: Path) -> list[Answer]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -22,11 +22,14 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from tqdm import tqdm
 
+from specviz.conditions import refuse_contradiction
+from specviz.errors import SpecVizError
 from specviz.training.curve import Curve
 from specviz.training.optimizer import Movers, rate_share
 from specviz.training.plan import plan_batches
 
 STATE = "training_state.pt"
+FREE = ("steps", "measure_every", "save_every")  # may change in a run that is resumed; steps while the rate allows it
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,11 @@ class Trainee(Protocol[Module]):
 
 
 class Training:
-    """One run in its output folder: a drafter, a curve, and the state to go on from."""
+    """One run in its output folder: a drafter, a curve, and the state to go on from.
+
+    `conditions` are what the run depends on beside its configuration (corpus, target, parent, the trainee's settings):
+    a checkpoint made under others is refused, because a curve of two trainings is none.
+    """
 
     def __init__(
         self,
@@ -87,12 +94,14 @@ class Training:
         out: Path,
         notes: dict[str, Any] | None = None,
         after_save: Callable[[Path], None] | None = None,
+        conditions: Mapping[str, Any] | None = None,
     ) -> None:
         self.trainee, self.config, self.out = trainee, config, out
         self.notes, self.after_save = notes or {}, after_save
         on_cpu = next(trainee.module.parameters()).device.type == "cpu"
         # Accelerate keeps one precision for a whole process; trainees of one process differ in theirs.
         self.accelerator = Accelerator(mixed_precision="no", cpu=on_cpu)
+        self.conditions = {**(conditions or {}), **self._own_conditions()}
         self.movers = Movers(trainee.module, config.learning_rate)
         self.average = AveragedModel(trainee.module, multi_avg_fn=get_ema_multi_avg_fn(config.average))
         self.curve = Curve()
@@ -119,16 +128,40 @@ class Training:
         return self.curve
 
     def resume(self) -> None:
-        """Take up the last checkpoint of the output folder, if there is one."""
+        """Take up the last checkpoint of the output folder, if there is one.
+
+        Raises SpecVizError where it was made under other conditions, or at a rate that this run would not have had.
+        """
         path = self.out / STATE
         if not path.is_file():
             return
         state = torch.load(path, map_location=self.accelerator.device, weights_only=True)
+        before = json.loads(state["conditions"])
+        refuse_contradiction(self.out, before, self.conditions)
+        self._check_rate(state["step"], before["steps"])
         self.trainee.module.load_state_dict(state["module"])
         self.average.load_state_dict(state["average"])
         self.movers.load_state_dict(state["movers"])
         self.curve = Curve.from_dict(json.loads(state["curve"]))
         self.step, self.seconds = state["step"], state["seconds"]
+
+    def _own_conditions(self) -> dict[str, Any]:
+        """Return what the configuration says of the curve; how often it is measured and saved changes nothing."""
+        config = asdict(self.config)
+        config["batch_tokens"] *= self.accelerator.num_processes
+        return {name: value for name, value in config.items() if name not in FREE}
+
+    def _check_rate(self, n_done: int, n_planned: int) -> None:
+        """Refuse another number of steps once the rate of the steps that are done depends on it."""
+        warm_up, cool_down, steps = self.config.warm_up, self.config.cool_down, self.config.steps
+        if any(
+            rate_share(step, n_planned, warm_up, cool_down) != rate_share(step, steps, warm_up, cool_down)
+            for step in range(n_done)
+        ):
+            raise SpecVizError(
+                f"{self.out} has done {n_done} of {n_planned} steps at a rate that falls towards the last: ask for "
+                f"--steps {n_planned}, or go on from its weights with --from and another --out."
+            )
 
     @property
     def _leads(self) -> bool:
@@ -179,6 +212,7 @@ class Training:
         self.curve.save(self.out)
         (self.out / "training.json").write_text(json.dumps(training, indent=2) + "\n", encoding="utf-8")
         state = {
+            "conditions": json.dumps({**self.conditions, "steps": self.config.steps}),
             "module": self.trainee.module.state_dict(),
             "average": self.average.state_dict(),
             "movers": self.movers.state_dict(),

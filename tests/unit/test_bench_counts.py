@@ -2,8 +2,9 @@
 
 import pytest
 
+from specviz.conditions import hold_conditions
+from specviz.drafters.checkpoint_files import digest_drafter
 from specviz.errors import SpecVizError
-from specviz.evaluation.conditions import digest_folder, hold_conditions
 from specviz.evaluation.counts import PassCounts, pool_counts
 from specviz.evaluation.markdown import make_table, show_code
 from specviz.evaluation.peers import count_chunks
@@ -82,9 +83,9 @@ def test_a_folder_is_added_to_and_not_contradicted(tmp_path):
 
 def test_other_weights_have_another_digest(tmp_path):
     (tmp_path / "model.safetensors").write_bytes(b"one")
-    before = digest_folder(tmp_path)
+    before = digest_drafter(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"two")
-    assert digest_folder(tmp_path) != before
+    assert digest_drafter(tmp_path) != before
 
 
 def test_a_token_cannot_break_a_table():

@@ -1,15 +1,13 @@
-"""What an evaluation's folder was measured under. A later run in the same folder may add to it, never contradict it."""
+"""What the work in a folder (a bench, a training) was begun under: who goes on there may not contradict it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from specviz.errors import SpecVizError
-from specviz.evaluation.questions import Question
 
 CONDITIONS = "conditions.json"
 
@@ -18,12 +16,7 @@ def hold_conditions(folder: Path, conditions: Mapping[str, Any]) -> None:
     """Write down the conditions of a run by name; raise SpecVizError where the folder holds another value of one."""
     path = folder / CONDITIONS
     before = _read(path)
-    for name, value in conditions.items():
-        if name in before and before[name] != value:
-            raise SpecVizError(
-                f"{folder} was measured with another {name} ({_difference(before[name], value)}): "
-                "choose another --out folder."
-            )
+    refuse_contradiction(folder, before, conditions)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(before | dict(conditions), indent=1, ensure_ascii=False), encoding="utf-8")
@@ -31,18 +24,14 @@ def hold_conditions(folder: Path, conditions: Mapping[str, Any]) -> None:
         raise SpecVizError(f"The folder {folder} cannot be written to: {error.strerror}.") from None
 
 
-def digest_questions(questions: Iterable[Question]) -> dict[str, str]:
-    """Return a condition for each question: its prompt's digest."""
-    return {f"question {q.question_id}": hashlib.sha256(q.prompt.encode("utf-8")).hexdigest()[:16] for q in questions}
-
-
-def digest_folder(folder: Path) -> str:
-    """Return the digest of a drafter's files, so that other weights under the same name are noticed."""
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.iterdir() if path.is_file()):
-        digest.update(path.name.encode("utf-8"))
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
+def refuse_contradiction(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Raise SpecVizError where a condition that both know has another value now."""
+    for name, value in now.items():
+        if name in before and before[name] != value:
+            raise SpecVizError(
+                f"{folder} was begun with another {name} ({_difference(before[name], value)}): "
+                "choose another --out folder."
+            )
 
 
 def _read(path: Path) -> dict[str, Any]:

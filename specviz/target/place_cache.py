@@ -6,6 +6,7 @@ ever moved: column j of a place always holds position j. Letters: B places, N pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -51,6 +52,13 @@ class PlaceCache(Cache):
         for place in places:
             self.lengths[place] += 1
 
+    @torch.inference_mode()
+    def select(self, places: Sequence[int]) -> None:
+        """Keep these places alone, in this order; the others' texts are gone."""
+        self.lengths = [self.lengths[place] for place in places]
+        for layer in self._places:
+            layer.select(places)
+
     def get_seq_length(self, layer_idx: int = 0) -> int:
         """Return the columns in use before a pass (transformers asks for it)."""
         return max(self.lengths)
@@ -80,6 +88,11 @@ class _PlaceLayer(CacheLayerMixin):
         n_prompt = keys.shape[2]
         self.keys[place, :, :n_prompt] = keys[0]
         self.values[place, :, :n_prompt] = values[0]
+
+    def select(self, places: Sequence[int]) -> None:
+        if self.is_initialized:
+            kept = torch.tensor(places, device=self.device)
+            self.keys, self.values = self.keys[kept], self.values[kept]
 
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write the pass's token (B, Hkv, 1, D) at each place's end and return all columns in use."""

@@ -1,7 +1,8 @@
 """Many answers at once: continuous batching, where the place of an answer that ended is filled again.
 
 A pass over 64 places costs little more than one over a single row, so places are kept full: free
-ones are refilled a few at a time, their prompts packed into one pass without padding.
+ones are refilled a few at a time, their prompts packed into one pass without padding. Once there is
+nothing to fill them with, they are given up by halves, so that the last long answers run in small passes.
 Letters: B places, R packed prompt rows, V vocabulary, H hidden.
 """
 
@@ -85,13 +86,16 @@ class BatchGenerator:
         """Yield requests with their tokens in the order in which they end.
 
         `take` gives the next request, or None while there is none; generation stops when there is
-        none and every place is empty. A request may follow from what was yielded before.
+        none and every place is empty. A request may follow from what was yielded before, as many as
+        there are texts left: places that were given up are not taken back.
         """
         while True:
             if self._wants_refill():
                 yield from self._refill(take)
             if not self._growing:
                 return
+            if len(self._growing) <= self._n_places // 2:
+                self._give_up_free_places()
             self._step()
             yield from self._leave_ended()
 
@@ -107,6 +111,13 @@ class BatchGenerator:
                 return
             self._prefill(requests)
             yield from self._leave_ended()
+
+    def _give_up_free_places(self) -> None:
+        """Keep the places in use alone; what may still follow from their texts finds room where those end."""
+        places = sorted(self._growing)
+        self._cache.select(places)
+        self._growing = {new: self._growing[old] for new, old in enumerate(places)}
+        self._n_places = len(places)
 
     def _prefill(self, requests: list[Request]) -> None:
         """Run the packed prompts and put each into a free place, with its first token."""

@@ -90,6 +90,28 @@ def test_places_are_kept_full_while_there_is_work(target: Target) -> None:
     assert generator.load.tokens_per_pass > 6.5
 
 
+def test_the_last_answers_run_in_small_passes(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards against 64 rows a pass for one long answer."""
+    samplers = [Sampler((0.0, 1.0)[i % 2], seed=i) for i in range(8)]
+    lengths = [4, 4, 4, 4, 4, 12, 12, 20]
+    requests = [
+        Request(tuple(PROMPTS[i]), sampler, length, frozenset())
+        for i, (sampler, length) in enumerate(zip(samplers, lengths, strict=True))
+    ]
+    sizes: list[int] = []
+    forward = target.forward
+
+    def listening(embeds: torch.Tensor, *rest: Any) -> Any:
+        sizes.append(embeds.shape[0])
+        return forward(embeds, *rest)
+
+    monkeypatch.setattr(target, "forward", listening)
+    answers = _generate(target, requests, 8)
+    assert sizes == [1] + [8] * 3 + [3] * 8 + [1] * 8  # the prompts' packed pass, then fewer places by halves
+    alone = [plain_answer(target, r.prompt_ids, r.max_new_tokens, sampler=r.sampler) for r in requests]
+    assert answers == [tuple(answer) for answer in alone]
+
+
 def test_a_request_may_follow_from_what_ended(target: Target) -> None:
     waiting = [_requests([Sampler()] * len(PROMPTS))[0]]
     n_ended = 0

@@ -52,7 +52,8 @@ def random_head(target: Target, seed: int = 0, trained: bool = True, **changes: 
     vocabulary = DraftVocabulary(torch.tensor(ODD_IDS), target.vocab_size)
     if head.config.draft_vocab_size != len(ODD_IDS):
         vocabulary = DraftVocabulary.first(head.config.draft_vocab_size, target.vocab_size)
-    return LoadedHead(head, vocabulary, DrafterInfo(name="random head", source="test", trained=trained))
+    info = DrafterInfo(name="random head", source="test", trained=trained)
+    return LoadedHead(head.to(target.device), vocabulary.to(target.device), info)
 
 
 def random_parts(

@@ -67,7 +67,7 @@ def measure(corpus: Sequence[Path], model: str, n_steps: int, batch_tokens: int,
 
 
 def generation_rates(target: Target, answers: Sequence[Answer], n: int, n_places: int = 64) -> str:
-    """Return the rates of answering `n` of the prompts, some of them twice where there are fewer, half of them sampled."""
+    """Return the rates of answering `n` of the prompts, again and again where there are fewer; half are sampled."""
     asked = list(islice(cycle(answers), n))
     longest = max(len(answer.prompt_ids) for answer in asked) + MAX_NEW_TOKENS
     generator = BatchGenerator(target, min(n_places, n), min(longest, target.n_positions))

@@ -52,6 +52,11 @@ def build_figures(report: Report) -> dict[str, PlotlyDict]:
         "Speed-up over plain by category": category_figure(report, "speed-up", lambda summary: summary.speedup),
         "Acceptance by depth": depth_figure(report),
     }
+    figures |= {
+        f"Acceptance by depth and category: {name}": depth_map_figure(lane)
+        for name, lane in report.lanes.items()
+        if lane.overall.acceptance_by_depth
+    }
     figures |= sweep_figures(report)
     if report.misses:
         figures["Misses by reason"] = miss_figure(report)
@@ -108,6 +113,30 @@ def depth_figure(report: Report) -> PlotlyDict:
         "yaxis": make_axis("accepted", range=[0, 1], tickformat=".0%"),
     }
     return {"data": lines, "layout": _frame(**axes)}
+
+
+def depth_map_figure(lane: LaneReport) -> PlotlyDict:
+    """Draw one lane's acceptance as a map, a row a category and a column a depth; empty where nothing was judged."""
+    summaries = {**lane.by_category, "overall": lane.overall}
+    depths = sorted(lane.overall.acceptance_by_depth)
+    rows = [[summary.acceptance_by_depth.get(depth) for depth in depths] for summary in summaries.values()]
+    trace = {
+        "type": "heatmap",
+        "x": [str(depth) for depth in depths],
+        "y": list(summaries),
+        "z": rows,
+        "colorscale": PROBABILITY_SCALE,
+        "zmin": 0,
+        "zmax": 1,
+        "text": [["" if rate is None else f"{rate:.0%}" for rate in row] for row in rows],
+        "texttemplate": "%{text}",
+        "hovertemplate": "%{y}, depth %{x}: accepted in %{z:.1%}<extra></extra>",
+    }
+    axes = {
+        "xaxis": make_axis("depth", showgrid=False, type="category"),
+        "yaxis": make_axis("", showgrid=False, autorange="reversed", automargin=True),
+    }
+    return {"data": [trace], "layout": _frame(**axes)}
 
 
 def find_sweeps(report: Report, setting: str) -> dict[str, list[LaneReport]]:

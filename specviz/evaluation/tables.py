@@ -50,11 +50,11 @@ def show_report(report: Report) -> str:
         _by_category(report, "speed-up", lambda s: show_number(s.speedup)),
         "## Acceptance by depth",
         METRIC_DEFINITIONS["acceptance_by_depth"].definition.capitalize() + ".",
-        _by_depth(report),
+        _by_depth({name: lane.overall for name, lane in report.lanes.items()}),
         *(["## Misses", MISSES, show_misses(report.misses)] if report.misses else []),
         *(["## Experts by category", EXPERTS, show_experts(report.experts)] if report.experts else []),
         "## Every number by category",
-        *(f"### {category}\n\n{_category_table(report, category)}" for category in report.categories),
+        *(_category_section(report, category) for category in report.categories),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -107,10 +107,11 @@ def _by_category(report: Report, title: str, show: Callable[[Summary], str]) -> 
     )
 
 
-def _by_depth(report: Report) -> str:
-    rates = {name: lane.overall.acceptance_by_depth for name, lane in report.lanes.items()}
+def _by_depth(summaries: Mapping[str, Summary]) -> str:
+    """Return acceptance by depth, a column a lane that drafts; nothing where none does."""
+    rates = {name: summary.acceptance_by_depth for name, summary in summaries.items()}
     drafting = {name: own for name, own in rates.items() if own}
-    return make_table(["depth", *drafting], _depth_rows(drafting))
+    return make_table(["depth", *drafting], _depth_rows(drafting)) if drafting else ""
 
 
 def _depth_rows(rates: Mapping[str, Mapping[int, float]]) -> Iterable[list[str]]:
@@ -118,5 +119,7 @@ def _depth_rows(rates: Mapping[str, Mapping[int, float]]) -> Iterable[list[str]]
     return ([str(depth), *(show_number(own.get(depth)) for own in rates.values())] for depth in depths)
 
 
-def _category_table(report: Report, category: str) -> str:
-    return show_lanes({name: lane.by_category[category] for name, lane in report.lanes.items()})
+def _category_section(report: Report, category: str) -> str:
+    summaries = {name: lane.by_category[category] for name, lane in report.lanes.items()}
+    parts = [f"### {category}", show_lanes(summaries), _by_depth(summaries)]
+    return "\n\n".join(part for part in parts if part)

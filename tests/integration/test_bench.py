@@ -160,6 +160,24 @@ def test_figures_are_plotly_s_and_the_page_needs_no_network(whole: Path):
     assert page.count("Plotly.newPlot(") >= len(figures) and not re.search(r"<(script|link)[^>]+(src|href)=", page)
 
 
+def test_acceptance_by_depth_is_told_for_each_category(whole: Path):
+    """As a table in the category's section, and as a map for each lane that drafts."""
+    report, figures = read_report(whole), build_figures(read_report(whole))
+    markdown = (whole / "report.md").read_text(encoding="utf-8")
+    lane = report.lanes["eagle3 nodes=8"]
+    trace = figures["Acceptance by depth and category: eagle3 nodes=8"]["data"][0]
+    assert trace["y"] == ["writing", "math", "overall"]
+    for row, summary in zip(trace["z"], [*lane.by_category.values(), lane.overall], strict=True):
+        told = {int(depth): rate for depth, rate in zip(trace["x"], row, strict=True) if rate is not None}
+        assert told == summary.acceptance_by_depth
+    assert not any(title.endswith(": plain") for title in figures)
+    for category in report.categories:
+        section = markdown.split(f"### {category}\n")[1].split("###")[0]
+        rates = lane.by_category[category].acceptance_by_depth
+        rows = [line for line in section.splitlines() if line.startswith(f"| {min(rates)} |")]
+        assert len(rows) == 1 and f"{rates[min(rates)]:.2f}" in rows[0]
+
+
 def test_a_bench_and_the_training_curves_are_published_on_one_page(folder: Path, whole: Path, monkeypatch):
     curve = Curve()
     for step in (1, 2):

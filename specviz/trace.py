@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import zlib
 from pathlib import Path
 from typing import Any, Literal
@@ -334,6 +335,17 @@ def from_json(text: str | bytes) -> RunTrace | BatchTrace:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the top level"
         raise SpecVizError(f"This trace is damaged at {where}: {first['msg']}.") from None
+
+
+def check_trace_path(path: str | Path) -> None:
+    """Raise SpecVizError where no trace can be written to `path`: asked before a run, so that none is lost."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise SpecVizError(f"The trace could not be written to {path}: there is no folder {folder}.")
+    if Path(path).is_dir():
+        raise SpecVizError(f"The trace could not be written to {path}: it is a folder.")
+    if not os.access(path if Path(path).exists() else folder, os.W_OK):
+        raise SpecVizError(f"The trace could not be written to {path}: it is not allowed.")
 
 
 def save_trace(trace: RunTrace | BatchTrace, path: str | Path) -> None:

@@ -13,7 +13,7 @@ from specviz.decoding.events import Finished, Started, Stepped
 from specviz.errors import SpecVizError
 from specviz.metrics import complete_run
 from specviz.settings import METHODS, RunSettings, make_settings
-from specviz.trace import BatchTrace, RunTrace, StepTrace, save_trace
+from specviz.trace import BatchTrace, RunTrace, StepTrace, check_trace_path, save_trace
 
 if TYPE_CHECKING:
     from specviz.decoding.engine import Engine
@@ -47,6 +47,8 @@ def start(parsed: dict[str, Any]) -> int:
     out = parsed["out"]
     fields = {name: value for name, value in parsed.items() if name not in NOT_SETTINGS and value is not None}
     make_settings(**fields)  # mistakes are told before a model is loaded
+    if out is not None:
+        check_trace_path(str(out))
     trace = _decode(prompts, fields, parsed["cuda_graphs"])
     print(f"\n\n{terminal.summary(trace)}")
     if out is not None:

@@ -49,6 +49,8 @@ def test_the_command_line_decodes_a_batch(folder, capsys):
         (["--method", "plain", "--prompt", "a", "--k", "2"], "does not use it"),
         (["--method", "plain", "--prompt", "a", "--model", "/no/such/folder"], "no model folder"),
         (["--method", "plain", "--prompt", "a", "--max-new-tokens", "0"], "Max-new-tokens should be"),
+        (["--method", "plain", "--prompt", "a", "--model", "/none", "--out", "/no/such/x.json"], "no folder /no/such"),
+        (["--method", "plain", "--prompt", "a", "--model", "/none", "--out", "/"], "it is a folder"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_a_sentence_and_status_2(arguments, words, capsys):

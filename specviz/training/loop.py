@@ -109,7 +109,14 @@ class Training:
         self.seconds = 0.0
 
     def run(self) -> Curve:
-        """Train to the configured number of steps, from the last checkpoint where there is one."""
+        """Train to the configured number of steps, from the last checkpoint where there is one.
+
+        Raises SpecVizError, before the first step, where the output folder cannot be written or holds another run.
+        """
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise SpecVizError(f"The folder {self.out} cannot be written to: {error.strerror}.") from None
         self.resume()
         n_processes, own = self.accelerator.num_processes, self.accelerator.process_index
         lengths = self.trainee.lengths
@@ -201,7 +208,6 @@ class Training:
 
     def save(self) -> None:
         """Write drafter, curve, configuration and checkpoint; a checkpoint that is half written never counts."""
-        self.out.mkdir(parents=True, exist_ok=True)
         training = {
             **self.notes,
             **asdict(self.config),

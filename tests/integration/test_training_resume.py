@@ -52,6 +52,14 @@ def test_another_configuration_is_refused(tmp_path: Path, changes: dict, words: 
     assert words in str(caught.value) and "choose another --out folder" in str(caught.value)
 
 
+def test_a_folder_that_cannot_be_made_is_told_before_the_first_step(tmp_path: Path):
+    training = begin(tmp_path)
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(SpecVizError, match="cannot be written to"):
+        training.run()
+    assert training.step == 0
+
+
 def test_another_corpus_is_refused_and_measuring_oftener_is_not(tmp_path: Path):
     begin(tmp_path, stop_after=1, corpus="one", target={"dtype": "float32"})
     with pytest.raises(SpecVizError, match=r"another corpus \('one', not 'two'\)"):

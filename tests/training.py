@@ -60,3 +60,6 @@ def confu_trainee(
 def slot_trainee(target: Target, folder: Path, n_prefix: int = 0) -> SlotTrainee:
     config = SlotTrainingConfig(k=3, n_prefix=n_prefix, stride=3)
     return SlotTrainee(target, start_slots(target, config, 0), stores(target, folder), config)
+
+
+TRAINEES = {"eagle3": eagle3_trainee, "confu": confu_trainee, "lookahead": slot_trainee}

@@ -36,11 +36,14 @@ class AnchorPlan:
     serving: Tensor
 
 
-def sample_anchors(spans: Sequence[Span], config: AnchorConfig, draw: torch.Generator) -> AnchorPlan:
-    """Choose anchors in each sequence, the first stride's among its rows 0 to stride - 1, and assign the rows."""
+def sample_anchors(spans: Sequence[Span], config: AnchorConfig, draws: Sequence[torch.Generator]) -> AnchorPlan:
+    """Choose anchors in each sequence by its own draw, and assign the rows.
+
+    The first stride's anchor is among the rows 0 to stride - 1.
+    """
     sequences, rows, serving = [], [], []
     n_anchors = 0
-    for sequence, span in enumerate(spans):
+    for sequence, (span, draw) in enumerate(zip(spans, draws, strict=True)):
         n_rows = span.rows.stop - span.rows.start
         strides = torch.arange(0, max(n_rows, 1), config.stride)
         chosen = strides + torch.randint(config.stride, (len(strides),), generator=draw)
@@ -60,12 +63,15 @@ def serve_rows(anchors: Tensor, n_rows: int, window: int, first: int = 0) -> Ten
     return torch.where(served, latest + first, -1)
 
 
-def routing_places(rows: Tensor, max_lag: int, draw: torch.Generator) -> Tensor:
+def routing_places(plan: AnchorPlan, max_lag: int, draws: Sequence[torch.Generator]) -> Tensor:
     """Return (A,): the row whose features route the contemplate token, `lag` rows before the anchor's, or -1.
+
+    Lags are drawn by each sequence's own draw.
 
     While decoding, the embedding is chosen before the pass, by the last node of the round before; the lag
     imitates that. Row 0 is the prompt's last token: the prefill's own anchor has no round before it (-1),
     and no anchor is routed by an earlier token.
     """
-    lags = torch.randint(1, max_lag + 1, rows.shape, generator=draw)
-    return torch.where(rows == 0, -1, (rows - lags).clamp(min=0))
+    n_anchors = torch.bincount(plan.sequences, minlength=len(draws)).tolist()
+    lags = [torch.randint(1, max_lag + 1, (n,), generator=draw) for n, draw in zip(n_anchors, draws, strict=True)]
+    return torch.where(plan.rows == 0, -1, (plan.rows - torch.cat(lags)).clamp(min=0))

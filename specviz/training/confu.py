@@ -29,6 +29,7 @@ from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, trained_info
 from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.loop import StepLoss
 from specviz.training.router_input import RouterInput, measure_input
+from specviz.training.seeds import derive_draws
 from specviz.training.unroll import Future, UnrollBatch, pack, unroll
 
 MEASURED_ANSWERS = 16  # over which the inputs of both routers are measured
@@ -83,20 +84,20 @@ class ConfuTrainee(Eagle3Trainee):
         states = self.fused(super().head_of(self.module), features)
         return measure_input(features, self.scale), measure_input(states)
 
-    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
+    def loss(self, answers: Sequence[int], n_tokens: int, draws: Sequence[torch.Generator]) -> StepLoss:
         taken = self.store.take(answers)
         batch = pack(taken, self.unrolled.n_steps)
-        plan = sample_anchors(batch.spans, self.config.anchors, draw)
-        future = self.future(self.module, taken, batch, plan, routing_places(plan.rows, self.config.max_lag, draw))
+        plan = sample_anchors(batch.spans, self.config.anchors, draws)
+        future = self.future(self.module, taken, batch, plan, routing_places(plan, self.config.max_lag, draws))
         served = (plan.serving >= 0).to(self.target.device)
         outputs = self.outputs_with(self.module, batch, future)
         return self.unrolled_loss(self.head_of(self.module), batch, outputs, served, n_tokens)
 
     def score_batch(self, module: nn.Module, taken: Sequence[AnsweredPrompt], batch: UnrollBatch) -> Iterator[Tensor]:
         """Yield the normed outputs with an anchor at every row, as in decoding, routed by the token before."""
-        draw = torch.Generator().manual_seed(0)
-        plan = sample_anchors(batch.spans, AnchorConfig(1, 1), draw)
-        future = self.future(module, taken, batch, plan, routing_places(plan.rows, 1, draw))
+        draws = derive_draws(range(len(taken)))
+        plan = sample_anchors(batch.spans, AnchorConfig(1, 1), draws)
+        future = self.future(module, taken, batch, plan, routing_places(plan, 1, draws))
         return self.outputs_with(module, batch, future)
 
     def head_of(self, module: nn.Module) -> DraftHead:

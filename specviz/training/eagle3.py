@@ -67,7 +67,7 @@ class Eagle3Trainee:
         self.target_weight = target.output_embedding(self.vocabulary.target_ids)  # (N, H)
         self.draftable = self.vocabulary.mask.to(target.device)  # (V,)
 
-    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
+    def loss(self, answers: Sequence[int], n_tokens: int, draws: Sequence[torch.Generator]) -> StepLoss:
         batch = pack(self.store.take(answers), self.unrolled.n_steps)
         head = self.head_of(self.module)
         outputs = unroll(head, batch, self.fused(head, batch.features), self.embed)

@@ -24,6 +24,7 @@ from specviz.training.anchors import AnchorConfig, sample_anchors
 from specviz.training.features import AnsweredPrompt, FeatureStore
 from specviz.training.heldout import ChainScore
 from specviz.training.loop import StepLoss
+from specviz.training.seeds import derive_draws
 from specviz.training.soft_cross_entropy import soft_cross_entropy
 from specviz.training.unroll import UnrollBatch, pack
 
@@ -92,10 +93,10 @@ class SlotTrainee:
         self.autocast = False  # the target computes in its own dtype
         self.output = target.output_embedding(torch.arange(target.vocab_size))  # (V, H)
 
-    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
+    def loss(self, answers: Sequence[int], n_tokens: int, draws: Sequence[torch.Generator]) -> StepLoss:
         taken = self.store.take(answers)
         batch = pack(taken, self.config.k)
-        states, rows = self.run(self.module, taken, batch, self.config.stride, draw)
+        states, rows = self.run(self.module, taken, batch, self.config.stride, draws)
         total = torch.zeros((), device=self.target.device)
         figures: dict[str, float] = {}
         for slot in range(self.config.k):
@@ -116,7 +117,7 @@ class SlotTrainee:
         for index in range(min(len(self.held_out), MEASURED_ANSWERS)):
             taken = self.held_out.take([index])
             batch = pack(taken, self.config.k)
-            states, rows = self.run(module, taken, batch, 1, torch.Generator().manual_seed(0))
+            states, rows = self.run(module, taken, batch, 1, derive_draws(range(1)))
             guesses = self.target.logits(states).argmax(dim=-1).T  # (K, R)
             score.add(guesses == batch.predicted[:, rows], batch.valid, batch.spans)
         return {"tau": score.tau} | {f"accuracy_{slot}": share for slot, share in enumerate(score.accuracy)}
@@ -131,11 +132,11 @@ class SlotTrainee:
         taken: Sequence[AnsweredPrompt],
         batch: UnrollBatch,
         stride: int,
-        draw: torch.Generator,
+        draws: Sequence[torch.Generator],
     ) -> tuple[Tensor, Tensor]:
         """Return the slots' final states (G, K, H) and the row of each group's anchor (G,)."""
         device = self.target.device
-        plan = sample_anchors(batch.spans, AnchorConfig(stride, 1), draw)
+        plan = sample_anchors(batch.spans, AnchorConfig(stride, 1), draws)
         first = torch.tensor([span.first for span in batch.spans])[plan.sequences]
         start = torch.tensor([span.rows.start for span in batch.spans])[plan.sequences]
         anchors = Anchors(plan.sequences.to(device), (first + plan.rows).to(device))

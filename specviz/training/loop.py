@@ -27,6 +27,7 @@ from specviz.errors import SpecVizError
 from specviz.training.curve import Curve
 from specviz.training.optimizer import Movers, rate_share
 from specviz.training.plan import plan_batches
+from specviz.training.seeds import derive_draws
 
 STATE = "training_state.pt"
 FREE = ("steps", "measure_every", "save_every")  # may change in a run that is resumed; steps while the rate allows it
@@ -59,6 +60,9 @@ class StepLoss:
     total: Tensor
     figures: dict[str, float]
 
+    def times(self, factor: float) -> StepLoss:
+        return StepLoss(self.total * factor, {name: value * factor for name, value in self.figures.items()})
+
 
 Module = TypeVar("Module", bound=nn.Module)
 
@@ -70,8 +74,11 @@ class Trainee(Protocol[Module]):
     lengths: Sequence[int]  # answer tokens of each answer
     autocast: bool  # whether the loss is computed in bfloat16 where that is safe
 
-    def loss(self, answers: Sequence[int], n_tokens: int, draw: torch.Generator) -> StepLoss:
-        """Return the loss of these answers (indices); `n_tokens` are the whole step's answer tokens."""
+    def loss(self, answers: Sequence[int], n_tokens: int, draws: Sequence[torch.Generator]) -> StepLoss:
+        """Return the loss of these answers (indices), each with its own random draw.
+
+        `n_tokens` are the whole step's answer tokens.
+        """
 
     def measure(self, module: Module) -> dict[str, float]:
         """Return figures of weights on held-out answers; `tau` is among them."""
@@ -118,14 +125,14 @@ class Training:
         except OSError as error:
             raise SpecVizError(f"The folder {self.out} cannot be written to: {error.strerror}.") from None
         self.resume()
-        n_processes, own = self.accelerator.num_processes, self.accelerator.process_index
+        n_processes = self.accelerator.num_processes
         lengths = self.trainee.lengths
         plan = plan_batches(lengths, self.config.batch_tokens * n_processes, self.config.seed, skip=self.step)
         with tqdm(total=self.config.steps, initial=self.step, unit="step", disable=not self._leads) as bar:
             while self.step < self.config.steps:
                 batch = next(plan)
                 started = perf_counter()
-                figures = self._advance(batch[own::n_processes], sum(lengths[i] for i in batch))
+                figures = self._advance(batch, sum(lengths[i] for i in batch))
                 self.seconds += perf_counter() - started
                 self.step += 1
                 self.curve.add_step(self.step, figures | {"seconds": self.seconds})
@@ -177,12 +184,22 @@ class Training:
     def _autocast(self) -> torch.autocast:
         return torch.autocast(self.accelerator.device.type, torch.bfloat16, enabled=self.trainee.autocast)
 
-    def _advance(self, own: Sequence[int], n_tokens: int) -> dict[str, float]:
-        """Take one step and return its figures, summed over the processes."""
-        draw = torch.Generator().manual_seed(self.config.seed * 1_000_003 + self.step)
+    def _own_loss(self, batch: Sequence[int], n_tokens: int) -> StepLoss:
+        """Return the loss of this process's share of a step's answers, each with the draw it has anywhere."""
+        places = range(self.accelerator.process_index, len(batch), self.accelerator.num_processes)
+        # An epoch's last batch may have fewer answers than there are processes. Who has none computes one that counts
+        # nothing, for the processes add up gradients and figures of the same names.
+        idle, places = not places, places or range(1)
+        loss = self.trainee.loss(
+            [batch[place] for place in places], n_tokens, derive_draws(places, self.config.seed, self.step)
+        )
+        return loss.times(0.0) if idle else loss
+
+    def _advance(self, batch: Sequence[int], n_tokens: int) -> dict[str, float]:
+        """Take one step over a batch of answers and return its figures, summed over the processes."""
         self.movers.set_rate(rate_share(self.step, self.config.steps, self.config.warm_up, self.config.cool_down))
         with self._autocast():
-            loss = self.trainee.loss(own, n_tokens, draw)
+            loss = self._own_loss(batch, n_tokens)
         self.accelerator.backward(loss.total)
         self._sum_gradients()
         norm = self.movers.step(self.config.clip)

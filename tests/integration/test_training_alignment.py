@@ -9,6 +9,7 @@ from specviz.drafters.draft_tree import Frontier
 from specviz.drafters.eagle3 import Eagle3Drafter, _Levels
 from specviz.drafters.eagle3_head import CacheView
 from specviz.training.anchors import AnchorConfig, sample_anchors
+from specviz.training.seeds import derive_draws
 from specviz.training.unroll import pack, unroll
 from tests.heads import SHAPE, random_head
 from tests.kit import tiny_target
@@ -79,7 +80,7 @@ def test_a_future_token_is_the_one_of_a_real_round(tmp_path):
     parts = trainee.folded_parts(trainee.module)
     answers = stores(target, tmp_path)[0].take([4, 7])
     batch = pack(answers, UNROLLED.n_steps)
-    plan = sample_anchors(batch.spans, AnchorConfig(1, 1), torch.Generator().manual_seed(0))
+    plan = sample_anchors(batch.spans, AnchorConfig(1, 1), derive_draws(range(2)))
     routed_by = torch.where(plan.rows == 0, -1, plan.rows - 1)
     future = trainee.future(trainee.module, answers, batch, plan, routed_by)
     states = list(trainee.outputs_with(trainee.module, batch, future))
@@ -119,7 +120,7 @@ def test_slots_are_those_of_a_real_pass(tmp_path):
     answer = stores(target, tmp_path)[0].take([3])[0]
     batch = pack([answer], 3)
     with torch.no_grad():
-        states, rows = trainee.run(trainee.module, [answer], batch, 1, torch.Generator().manual_seed(0))
+        states, rows = trainee.run(trainee.module, [answer], batch, 1, derive_draws(range(1)))
     table = trainee.module.table(target.dtype)
     anchor = batch.spans[0].first + int(rows[4])
     cache, masks = target.new_cache(1, 64, table.prefix), MaskBuilder()
@@ -139,7 +140,7 @@ def test_text_by_text_added_rows_give_the_states_and_gradients_of_one_block(tmp_
         taken = stores(target, tmp_path)[0].take([0, 1, 2])
         if together:
             monkeypatch.setattr("specviz.training.added_rows.text_blocks", lambda *args: ())
-        states, _ = trainee.run(trainee.module, taken, pack(taken, 3), 2, torch.Generator().manual_seed(0))
+        states, _ = trainee.run(trainee.module, taken, pack(taken, 3), 2, derive_draws(range(3)))
         (states * torch.linspace(-1, 1, states.numel()).view_as(states)).sum().backward()  # a norm alone is constant
         found.append([states.detach(), *(parameter.grad for parameter in trainee.module.parameters())])
     for own, other in zip(*found, strict=True):

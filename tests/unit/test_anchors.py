@@ -3,7 +3,8 @@
 import torch
 
 from specviz.training.added_rows import Anchors, Texts, added_mask, text_blocks
-from specviz.training.anchors import AnchorConfig, routing_places, sample_anchors, serve_rows
+from specviz.training.anchors import AnchorConfig, AnchorPlan, routing_places, sample_anchors, serve_rows
+from specviz.training.seeds import derive_draws
 from specviz.training.unroll import Span
 
 
@@ -15,7 +16,7 @@ def test_a_row_is_served_by_its_latest_anchor_inside_the_window():
 
 def test_every_stride_has_one_anchor_and_every_sequence_its_own():
     spans = [Span(slice(0, 30), slice(0, 20), 9), Span(slice(30, 50), slice(20, 27), 3)]
-    plan = sample_anchors(spans, AnchorConfig(stride=4, window=4), torch.Generator().manual_seed(3))
+    plan = sample_anchors(spans, AnchorConfig(stride=4, window=4), derive_draws(range(2), 3))
     first = plan.rows[plan.sequences == 0]
     assert (first // 4).tolist() == [0, 1, 2, 3, 4]
     assert set(plan.serving[:20].tolist()) - {-1} <= set(range(5))
@@ -25,9 +26,24 @@ def test_every_stride_has_one_anchor_and_every_sequence_its_own():
     assert bool((own_row[served] >= plan.rows[plan.serving[served]]).all())
 
 
+def test_an_answer_s_draws_do_not_depend_on_what_else_is_in_the_batch():
+    """Guards: processes that share a batch would otherwise draw other anchors than one that has it all."""
+    spans = [Span(slice(0, 30), slice(0, 20), 9), Span(slice(30, 50), slice(20, 37), 3)]
+    config = AnchorConfig(stride=4, window=4)
+
+    def draw(own: list[int]) -> tuple[list[int], list[int]]:
+        """Return the second text's anchors and lags, for a process that has these places of the batch."""
+        draws = derive_draws(own, "seed", 7)
+        plan = sample_anchors([spans[place] for place in own], config, draws)
+        second = plan.sequences == own.index(1)
+        return plan.rows[second].tolist(), routing_places(plan, 4, draws)[second].tolist()
+
+    assert draw([0, 1]) == draw([1])
+
+
 def test_a_contemplate_token_is_routed_by_an_earlier_row_and_the_prefill_by_none():
-    rows = torch.tensor([0, 1, 2, 9, 30])
-    drawn = torch.stack([routing_places(rows, 4, torch.Generator().manual_seed(seed)) for seed in range(64)])
+    plan = AnchorPlan(torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 1, 2, 9, 30]), torch.tensor([]))
+    drawn = torch.stack([routing_places(plan, 4, derive_draws(range(2), seed)) for seed in range(64)])
     assert set(drawn[:, 0].tolist()) == {-1}
     assert set(drawn[:, 1].tolist()) == {0}
     assert set(drawn[:, 2].tolist()) == {0, 1}

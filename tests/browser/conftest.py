@@ -89,6 +89,16 @@ def nothing_went_wrong(problems) -> Iterator[None]:
 @pytest.fixture
 def open_tab(context, problems) -> Iterator:
     """Return a function that opens a page in a tab of its own."""
+    yield from _lend_tabs(context, problems)
+
+
+@pytest.fixture(scope="module")
+def open_shared(context, problems) -> Iterator:
+    """The same for tabs that the tests of one file share."""
+    yield from _lend_tabs(context, problems)
+
+
+def _lend_tabs(context, problems: list[str]) -> Iterator:
     tabs = []
 
     def open_one(address: str, width: int = 1280, height: int = 900):

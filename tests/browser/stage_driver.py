@@ -60,7 +60,7 @@ class Visitor:
             if found == value:
                 return
             self.tab.wait_for_timeout(100)
-        assert found == value
+        assert found == value, f"{script} gives {found!r}"
 
     def _try(self, script: str) -> Any:
         try:

@@ -183,3 +183,19 @@ def test_every_chart_of_the_run_is_saved_as_a_picture(visitor):
     with visitor.tab.expect_download() as download:
         visitor.tab.get_by_label("Save Router [con] as SVG").click()
     assert "<svg" in download.value.path().read_text(encoding="utf-8")
+
+
+def test_a_chart_keeps_its_zoom_to_itself(visitor):
+    """Guards a frame that charts of one kind shared: plotly.js wrote the zoom of one into it, and others took it on."""
+    visitor.tab.get_by_role("tab", name="Run").click()
+    visitor.tab.wait_for_selector(".analysis.experts .plot .main-svg >> nth=1")
+    ranges = """() => [...document.querySelectorAll('.analysis.experts .plot')].map(
+        ({ _fullLayout: { xaxis } }) => (xaxis.autorange ? 'whole' : xaxis.range.map(Math.round).join()))"""
+    visitor.expect(ranges, ["whole", "whole"])
+    visitor.drag_over(".analysis.experts .plot >> nth=0")
+    visitor.expect(f"({ranges})()[0] !== 'whole'", True)
+    zoomed = visitor.tab.evaluate(ranges)
+    for _ in range(2):  # there and back: every chart is drawn anew
+        visitor.tab.evaluate("document.body.classList.toggle('dark')")
+        visitor.tab.wait_for_timeout(500)
+    assert visitor.tab.evaluate(ranges) == zoomed and zoomed[1] == "whole"

@@ -16,7 +16,7 @@ from stage_driver import serve
 
 from specviz.settings import make_settings
 from specviz.trace import save_trace
-from specviz.ui import VisitorLimits, build_page
+from specviz.ui import VisitorLimits, build_page, make_i18n
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -58,6 +58,21 @@ def recorded_url(tmp_path_factory) -> Iterator[str]:
             make_run(0, f"{name} experts", make_settings(max_new_tokens=40, k=k), model), folder / f"{name}.json"
         )
     yield from serve(build_page(FakeEngine(), recordings=folder))
+
+
+@pytest.fixture(scope="session")
+def analysed_url(tmp_path_factory) -> Iterator[str]:
+    """Serve a page with a raced run, a lossy one and a second run of the first prompt."""
+    folder = tmp_path_factory.mktemp("traces")
+    model = FakeEngine().info("scripted")
+    for name, fields in {
+        "01-lookahead-tree": {"k": 3, "compare_plain": True},
+        "02-self-consistent": {"k": 3, "selection": "self-consistent"},
+        "03-shorter": {"k": 2},
+    }.items():
+        run = make_run(0, "hello experts", make_settings(max_new_tokens=40, **fields), model)
+        save_trace(run, folder / f"{name}.json")
+    yield from serve(build_page(FakeEngine(), recordings=folder), i18n=make_i18n())
 
 
 @pytest.fixture(scope="session")

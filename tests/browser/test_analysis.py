@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from fake_engine import FakeEngine, make_run
-from stage_driver import Visitor, serve
+from stage_driver import Visitor
 
 from specviz.lessons import parse_lesson
-from specviz.settings import make_settings
-from specviz.trace import save_trace
-from specviz.ui import build_page, make_i18n
 
 STALE = '() => document.querySelectorAll(\'.stage svg [clip-path*="http"], .stage svg [style*="http"]\').length'
-
-
-@pytest.fixture(scope="module")
-def analysed_url(tmp_path_factory) -> Iterator[str]:
-    """Serve a page with a raced run, a lossy one and a second run of the first prompt."""
-    folder = tmp_path_factory.mktemp("traces")
-    model = FakeEngine().info("scripted")
-    for name, fields in {
-        "01-lookahead-tree": {"k": 3, "compare_plain": True},
-        "02-self-consistent": {"k": 3, "selection": "self-consistent"},
-        "03-shorter": {"k": 2},
-    }.items():
-        run = make_run(0, "hello experts", make_settings(max_new_tokens=40, **fields), model)
-        save_trace(run, folder / f"{name}.json")
-    yield from serve(build_page(FakeEngine(), recordings=folder), i18n=make_i18n())
 
 
 @pytest.fixture

@@ -91,7 +91,7 @@ export function imageButtons(plot, title, name = plot.name) {
 export function joinFrame(bare, frame) {
   const wanted = bare.layout.meta?.legend;
   const legend = frame.legend.filter((entry) => !wanted || wanted.includes(entry.name));
-  return { data: [...bare.data, ...legend], layout: { ...frame.layout, ...bare.layout } };
+  return { data: [...bare.data, ...legend], layout: { ...structuredClone(frame.layout), ...bare.layout } };
 }
 
 function resetZoom(plot) {

@@ -16,7 +16,7 @@ from stage_driver import serve
 
 from specviz.settings import make_settings
 from specviz.trace import save_trace
-from specviz.ui import VisitorLimits, build_page
+from specviz.ui import VisitorLimits, build_page, make_i18n
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",
@@ -61,6 +61,21 @@ def recorded_url(tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def analysed_url(tmp_path_factory) -> Iterator[str]:
+    """Serve a page with a raced run, a lossy one and a second run of the first prompt."""
+    folder = tmp_path_factory.mktemp("traces")
+    model = FakeEngine().info("scripted")
+    for name, fields in {
+        "01-lookahead-tree": {"k": 3, "compare_plain": True},
+        "02-self-consistent": {"k": 3, "selection": "self-consistent"},
+        "03-shorter": {"k": 2},
+    }.items():
+        run = make_run(0, "hello experts", make_settings(max_new_tokens=40, **fields), model)
+        save_trace(run, folder / f"{name}.json")
+    yield from serve(build_page(FakeEngine(), recordings=folder), i18n=make_i18n())
+
+
+@pytest.fixture(scope="session")
 def context() -> Iterator:
     """Start one Chromium; all tabs share its cache, since plotly.js is large."""
     sync_api = pytest.importorskip("playwright.sync_api")
@@ -89,6 +104,16 @@ def nothing_went_wrong(problems) -> Iterator[None]:
 @pytest.fixture
 def open_tab(context, problems) -> Iterator:
     """Return a function that opens a page in a tab of its own."""
+    yield from _lend_tabs(context, problems)
+
+
+@pytest.fixture(scope="module")
+def open_shared(context, problems) -> Iterator:
+    """The same for tabs that the tests of one file share."""
+    yield from _lend_tabs(context, problems)
+
+
+def _lend_tabs(context, problems: list[str]) -> Iterator:
     tabs = []
 
     def open_one(address: str, width: int = 1280, height: int = 900):

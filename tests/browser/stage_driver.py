@@ -60,7 +60,7 @@ class Visitor:
             if found == value:
                 return
             self.tab.wait_for_timeout(100)
-        assert found == value
+        assert found == value, f"{script} gives {found!r}"
 
     def _try(self, script: str) -> Any:
         try:
@@ -78,6 +78,17 @@ class Visitor:
         self.tab.wait_for_timeout(50)
         self.tab.wait_for_selector(".analysis [aria-busy=true]", state="detached")
         return self
+
+    def drag_over(self, chart: str, handle: str = ".nsewdrag") -> None:
+        """Pull at a chart with the mouse: inside it moves, at a corner (`.nedrag`) it zooms."""
+        plot = self.tab.locator(chart)
+        plot.scroll_into_view_if_needed()
+        box, inside = (plot.locator(name).first.bounding_box() for name in (handle, ".nsewdrag"))
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        self.tab.mouse.move(x, y)
+        self.tab.mouse.down()
+        self.tab.mouse.move(x - 0.3 * inside["width"], y + 0.3 * inside["height"], steps=4)
+        self.tab.mouse.up()
 
     def text(self, selector: str) -> str:
         return self.tab.inner_text(f".stage {selector}")

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from fake_engine import FakeEngine, make_run
-from stage_driver import Visitor, serve
+from stage_driver import Visitor
 
 from specviz.lessons import parse_lesson
-from specviz.settings import make_settings
-from specviz.trace import save_trace
-from specviz.ui import build_page, make_i18n
 
 STALE = '() => document.querySelectorAll(\'.stage svg [clip-path*="http"], .stage svg [style*="http"]\').length'
-
-
-@pytest.fixture(scope="module")
-def analysed_url(tmp_path_factory) -> Iterator[str]:
-    """Serve a page with a raced run, a lossy one and a second run of the first prompt."""
-    folder = tmp_path_factory.mktemp("traces")
-    model = FakeEngine().info("scripted")
-    for name, fields in {
-        "01-lookahead-tree": {"k": 3, "compare_plain": True},
-        "02-self-consistent": {"k": 3, "selection": "self-consistent"},
-        "03-shorter": {"k": 2},
-    }.items():
-        run = make_run(0, "hello experts", make_settings(max_new_tokens=40, **fields), model)
-        save_trace(run, folder / f"{name}.json")
-    yield from serve(build_page(FakeEngine(), recordings=folder), i18n=make_i18n())
 
 
 @pytest.fixture
@@ -183,3 +163,19 @@ def test_every_chart_of_the_run_is_saved_as_a_picture(visitor):
     with visitor.tab.expect_download() as download:
         visitor.tab.get_by_label("Save Router [con] as SVG").click()
     assert "<svg" in download.value.path().read_text(encoding="utf-8")
+
+
+def test_a_chart_keeps_its_zoom_to_itself(visitor):
+    """Guards a frame that charts of one kind shared: plotly.js wrote the zoom of one into it, and others took it on."""
+    visitor.tab.get_by_role("tab", name="Run").click()
+    visitor.tab.wait_for_selector(".analysis.experts .plot .main-svg >> nth=1")
+    ranges = """() => [...document.querySelectorAll('.analysis.experts .plot')].map(
+        ({ _fullLayout: { xaxis } }) => (xaxis.autorange ? 'whole' : xaxis.range.map(Math.round).join()))"""
+    visitor.expect(ranges, ["whole", "whole"])
+    visitor.drag_over(".analysis.experts .plot >> nth=0")
+    visitor.expect(f"({ranges})()[0] !== 'whole'", True)
+    zoomed = visitor.tab.evaluate(ranges)
+    for _ in range(2):  # there and back: every chart is drawn anew
+        visitor.tab.evaluate("document.body.classList.toggle('dark')")
+        visitor.tab.wait_for_timeout(500)
+    assert visitor.tab.evaluate(ranges) == zoomed and zoomed[1] == "whole"

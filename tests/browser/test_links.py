@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
-from stage_driver import Visitor
+import pytest
+from fake_engine import FakeEngine, make_run
+from marks import BOXED_ROWS
+from stage_driver import Visitor, serve
+
+from specviz.settings import make_settings
+from specviz.trace import BatchTrace, save_trace
+from specviz.ui import build_page
 
 WHERE = "document.querySelector('.stage .where').textContent"
 
 
-def wait_for_address(visitor: Visitor, **expected: str) -> str:
+def wait_for_address(visitor: Visitor, **expected: str | None) -> str:
     for name, value in expected.items():
         visitor.expect(f"new URLSearchParams(location.search).get({json.dumps(name)})", value)
     return visitor.tab.url
@@ -65,3 +73,47 @@ def test_a_link_to_nowhere_says_so(open_tab, recorded_url):
     visitor.expect_text("not kept in this browser", ".alert")
     visitor.expect_text("a-first", ".source")
     assert visitor.tab.locator(".stage [role=tab][aria-selected=true]").count() == 1
+
+
+@pytest.fixture(scope="module")
+def batch_url(tmp_path_factory) -> Iterator[str]:
+    """Serve a run, and a batch of two."""
+    folder, model = tmp_path_factory.mktemp("traces"), FakeEngine().info("scripted")
+    settings = make_settings(max_new_tokens=30, k=2)
+    rows = [make_run(row, f"hello number {row}", settings, model) for row in range(2)]
+    save_trace(make_run(0, "first", settings, model), folder / "a-first.json")
+    save_trace(BatchTrace(batch=rows), folder / "b-batch.json")
+    yield from serve(build_page(FakeEngine(), recordings=folder))
+
+
+def test_a_link_holds_row_step_node_and_view(open_tab, batch_url):
+    """From the Run view, with the node of a row of the mask chosen, on a batch's second row and on the first run."""
+    visitor = Visitor(open_tab(batch_url))
+    for name, row in (("b-batch", "1"), ("a-first", None)):
+        choose_a_mask_row(visitor, name, row)
+        visitor.tab.goto(wait_for_address(visitor, trace=name, row=row, step="3", node="2", view="run"))
+        visitor.tab.wait_for_selector("#tab-run[aria-selected=true]")
+        visitor.expect_text("step 3 of", ".where")
+        visitor.expect_text(f"{name}: ", ".source")
+        if row:
+            visitor.expect(f"document.querySelectorAll('.stage .rows button')[{row}].ariaPressed", "true")
+        visitor.tab.click("#tab-step")
+        visitor.wait_for_charts()
+        visitor.tab.wait_for_selector(".stage .levels button[data-node='2'][aria-pressed=true]")
+        visitor.expect(f"{BOXED_ROWS} >= 3", True)  # the row of the node, and those of its two slots
+
+
+def choose_a_mask_row(visitor: Visitor, name: str, row: str | None) -> None:
+    visitor.tab.get_by_label("Run shown").select_option(name)
+    visitor.tab.wait_for_selector(f'.stage .source:has-text("{name}: ")')
+    visitor.wait_for_end()
+    if row:
+        visitor.tab.locator(".stage .rows button").nth(int(row)).click()
+    visitor.tab.locator(".stage .answer").focus()
+    visitor.tab.keyboard.press("Home")
+    for _ in range(3):
+        visitor.tab.keyboard.press("ArrowRight")
+    visitor.expect_text("step 3 of", ".where")
+    visitor.tab.click("text=The mask in words")
+    visitor.tab.locator(".stage .rows-list button[data-node='2']").first.click()
+    visitor.tab.click("#tab-run")

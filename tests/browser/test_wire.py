@@ -54,5 +54,9 @@ def test_300_steps_of_60_nodes_are_small_paced_and_whole(open_tab, url, tmp_path
         ".stage .answer .group", "all => all.map(group => Number(group.dataset.step))"
     )
     assert groups == list(range(len(steps)))
+    # The saved steps come from the server's record, and the page counts its groups itself: what came over the wire is
+    # their text, each group's own.
+    shown = wire.tab.eval_on_selector_all(".stage .answer .group", "all => all.map(group => group.textContent)")
+    assert shown == ["".join(token["piece"] for token in step["committed"]) for step in steps]
     assert 0 < n_bytes / len(steps) < 4096
     assert 1 < len(arrivals) <= 10 * (arrivals[-1] - arrivals[0]) + 2

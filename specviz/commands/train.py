@@ -184,7 +184,7 @@ def _train_lookahead(parsed: dict[str, Any]) -> int:
 
 
 def _load_target(parsed: dict[str, Any]) -> Target:
-    """Load the target, on this process's own GPU where `accelerate launch` started several."""
+    """Load the target, whole and on this process's own GPU where `accelerate launch` started several."""
     import torch
     from transformers.utils import logging
 
@@ -193,9 +193,11 @@ def _load_target(parsed: dict[str, Any]) -> Target:
 
     keep_freed_memory()
     logging.disable_progress_bar()
-    if torch.cuda.is_available():
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    return load_target(parsed["model"], parsed["device"], parsed["dtype"], progress=terminal.tell)
+    device, rank = parsed["device"], os.environ.get("LOCAL_RANK")
+    if rank is not None and device != "cpu" and torch.cuda.is_available():
+        device = f"cuda:{rank}"
+        torch.cuda.set_device(int(rank))
+    return load_target(parsed["model"], device, parsed["dtype"], progress=terminal.tell)
 
 
 def _split(paths: list[Path]) -> tuple[list[Answer], list[Answer]]:

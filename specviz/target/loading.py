@@ -61,10 +61,10 @@ def wrap_model(model: Any, tokenizer: Tokenizer, info: ModelInfo) -> Target:
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device for `auto`, `cpu` or `cuda`; raise SpecVizError where it is not there."""
+    """Return the device for `auto`, `cpu`, `cuda` or a single one (`cuda:1`); raise SpecVizError where it is not there."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if device == "cuda" and not torch.cuda.is_available():
+    if device.startswith("cuda") and not torch.cuda.is_available():
         raise SpecVizError("No CUDA device was found on this machine: set device cpu or auto.")
     return torch.device(device)
 
@@ -122,7 +122,8 @@ def _load_model(folder: str, gguf: str | None, dtype: torch.dtype, device: torch
     if gguf is not None:
         arguments |= {"gguf_file": gguf} | _dense_gguf()
     if device.type == "cuda":
-        arguments["device_map"] = "auto"  # accelerate spreads a model that one device cannot hold
+        # Accelerate spreads a model that one device cannot hold, unless one device was named.
+        arguments["device_map"] = "auto" if device.index is None else {"": device}
     return AutoModelForCausalLM.from_pretrained(folder, **arguments)
 
 

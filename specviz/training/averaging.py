@@ -7,9 +7,9 @@ learning rate had come down, the last one last. What the card and the curve say 
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from torch import Tensor
 from specviz.drafters.checkpoint_files import CONFIG, locate_drafter, read_config, read_tensors, write_drafter
 from specviz.errors import SpecVizError
 from specviz.training.card import read_json, write_card
+from specviz.training.lineage import earlier_trainings
 
 TRAINING = "training.json"
 CURVES = ("curve.json", "curve.html")
@@ -24,10 +25,16 @@ OF_TRAINING = ("training", "notes")  # what may differ between the configs of on
 
 
 def average_drafters(drafters: Sequence[str], out: Path) -> None:
-    """Write the mean of drafters as a drafter; raise SpecVizError where they are not of one kind."""
+    """Write the mean of drafters as a drafter.
+
+    Raises SpecVizError, before anything is written, where they are not of one kind, where one tells nothing of its
+    training, and where `out` is one of them.
+    """
     if len(drafters) < 2:
         raise SpecVizError("An average needs two drafters at least.")
     folders = [locate_drafter(drafter) for drafter in drafters]
+    if any(out.exists() and out.samefile(folder) for folder in folders):
+        raise SpecVizError(f"{out} is one of the drafters: the mean needs a folder of its own.")
     configs = [read_config(folder) for folder in folders]
     shapes = [{key: value for key, value in config.items() if key not in OF_TRAINING} for config in configs]
     for folder, shape in zip(folders, shapes, strict=True):
@@ -37,12 +44,12 @@ def average_drafters(drafters: Sequence[str], out: Path) -> None:
                 f"{folder.name!r} and {folders[0].name!r} differ in {', '.join(parts)} of their {CONFIG}."
             )
     tensors = average_tensors([read_tensors(folder) for folder in folders])
-    last = folders[-1]
-    training = read_json(last / TRAINING) | {"averaged": [_describe(folder) for folder in folders]}
+    training = _read_training(folders[-1]) | {"averaged": [_describe(folder) for folder in folders]}
+    curves = {name: _read_curve(folders[-1] / name) for name in CURVES}
     write_drafter(out, configs[-1] | {"training": training}, tensors)
     (out / TRAINING).write_text(json.dumps(training, indent=2) + "\n", encoding="utf-8")
-    for name in CURVES:
-        shutil.copyfile(last / name, out / name)
+    for name, curve in curves.items():
+        (out / name).write_text(curve, encoding="utf-8")
     write_card(out)
 
 
@@ -65,6 +72,22 @@ def _average(name: str, parts: list[Tensor]) -> Tensor:
 
 def _describe(folder: Path) -> str:
     """Name a drafter by the steps that led to it."""
+    method = _read_training(folder)["method"]
+    n_steps = sum(training["steps_done"] for training in earlier_trainings(folder))
+    return f"{method} after {n_steps} steps in all"
+
+
+def _read_training(folder: Path) -> dict[str, Any]:
+    """Return what a drafter's folder says of its training, checked for what a card tells."""
     training = read_json(folder / TRAINING)
-    n_steps = training["steps_done"] + sum(run["steps_done"] for run in training.get("history", []))
-    return f"{training['method']} after {n_steps} steps in all"
+    runs = [*training.get("history", []), training] if isinstance(training, dict) else []
+    if not runs or "method" not in training or not all(isinstance(run.get("steps_done"), int) for run in runs):
+        raise SpecVizError(f"The {TRAINING} of {folder.name!r} does not tell the method and the steps of its training.")
+    return training
+
+
+def _read_curve(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise SpecVizError(f"The {path.name} of {path.parent.name!r} could not be read.") from None

@@ -115,7 +115,7 @@ class FeatureStore:
             with safe_open(path, framework="pt") as file:
                 self._files |= {key.partition(".")[0]: path for key in file.keys()}  # noqa: SIM118 - not a dictionary
         except SafetensorError:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
     def _run(self, group: Sequence[int]) -> dict[str, Tensor]:
         """Run a padded batch; padding stands behind the tokens, where a causal mask hides it."""

@@ -49,6 +49,37 @@ def test_a_mean_of_two_loads_and_tells_its_line(tmp_path, capsys):
     assert "before averaging: tau of a greedy chain 2.000" in card and "--averaged" not in card
 
 
+def test_nothing_is_written_where_something_is_missing(tmp_path):
+    """Guards against an input that was overwritten, and a drafter without a card."""
+    target = tiny_target()
+    one, two = save(tmp_path / "one", target, 0.5, []), save(tmp_path / "two", target, 0.25, [])
+    weights = (two / "model.safetensors").read_bytes()
+    with pytest.raises(SpecVizError, match="is one of the drafters"):
+        average_drafters([str(one), str(two)], two)
+    with pytest.raises(SpecVizError, match="is one of the drafters"):
+        average_drafters([str(one), str(two)], tmp_path / "one" / ".." / "two")
+    assert (two / "model.safetensors").read_bytes() == weights
+    for name, text, words in (
+        ("curve.html", None, "The curve.html of 'two' could not be read"),
+        ("curve.json", None, "The curve.json of 'two' could not be read"),
+        ("training.json", "[]", "does not tell the method and the steps"),
+        ("training.json", '{"method": "confu", "steps_done": 4, "history": [{}]}', "does not tell"),
+        ("training.json", "{", "training.json"),
+        ("training.json", None, "training.json"),
+    ):
+        before = (two / name).read_text()
+        (two / name).unlink()
+        if text is not None:
+            (two / name).write_text(text)
+        with pytest.raises(SpecVizError, match=words):
+            average_drafters([str(one), str(two)], tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        (two / name).write_text(before)
+    (tmp_path / "out").write_text("a file")
+    with pytest.raises(SpecVizError, match="could not be written"):
+        average_drafters([str(one), str(two)], tmp_path / "out")
+
+
 def test_means_are_taken_in_float32_and_keep_the_type():
     drafters = [{"weight": torch.tensor([1.0, value], dtype=torch.bfloat16)} for value in (2.0, 4.0)]
     mean = average_tensors(drafters)["weight"]

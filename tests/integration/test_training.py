@@ -147,6 +147,14 @@ def test_saved_routers_route_as_in_training(tmp_path):
     ):
         probs = learned.route(inputs[0]).probabilities.detach()
         assert torch.allclose(plain.route(inputs[1]).probabilities, probs, atol=1e-5) and float(probs.std()) > 0
+    again = TRAINEES["confu"](target, tmp_path / "features", start=(loaded, saved))
+    again.con_input, again.f_input = trainee.con_input, trainee.f_input  # else measured anew, on the trained head
+    for experts, plain, router_input in (
+        (again.module.parts.con_experts, saved.con_experts, trainee.con_input),
+        (again.module.parts.f_experts, saved.f_experts, trainee.f_input),
+    ):
+        experts.router.weight.data = router_input.unfold(plain.router.weight.data)
+    assert again.measure(again.module) == pytest.approx(trainee.measure(module))
 
 
 def test_groups_of_slots_do_not_depend_on_the_pass_they_are_in(tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from specviz import terminal
 from specviz.commands.arguments import add_model
 from specviz.commands.train_corpus import add_corpus, make_corpus
+from specviz.commands.train_shape import asked_shape, settle_shape, slot_attention
 from specviz.errors import SpecVizError
 
 if TYPE_CHECKING:
@@ -58,8 +59,9 @@ def _check_numbers(parsed: dict[str, Any]) -> None:
         raise SpecVizError(f"--learning-rate must lie between 0 and 1, not {parsed['learning_rate']}.")
     if parsed["cool_down"] is not None and not 0 <= parsed["cool_down"] <= 1:
         raise SpecVizError(f"--cool-down is a share of the run, between 0 and 1, not {parsed['cool_down']}.")
-    if parsed.get("selected_experts", 0) > parsed.get("experts", 0):
-        raise SpecVizError(f"{parsed['selected_experts']} of {parsed['experts']} experts cannot be selected.")
+    shape = asked_shape(parsed)
+    if shape.get("selected_experts", 0) > shape.get("experts", 0):
+        raise SpecVizError(f"{shape['selected_experts']} of {shape['experts']} experts cannot be selected.")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -84,9 +86,9 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _add_lookahead(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
     slots = parser.add_argument_group("the slots")
-    slots.add_argument("--k", type=int, default=8, metavar="K", help="slots in a group")
-    slots.add_argument("--prefix", type=int, default=0, metavar="S", help="keys and values that slots alone see")
-    slots.add_argument("--slot-attention", default="causal", choices=("causal", "diagonal"))
+    slots.add_argument("--k", type=int, metavar="K", help="slots in a group (8)")
+    slots.add_argument("--prefix", type=int, metavar="S", help="keys and values that slots alone see (0)")
+    slots.add_argument("--slot-attention", choices=("causal", "diagonal"))
     slots.add_argument("--stride", type=int, default=8, metavar="N", help="one group in N tokens of an answer")
     slots.add_argument("--decay", type=float, default=0.8, metavar="X", help="how much less each further slot weighs")
 
@@ -94,16 +96,16 @@ def _add_lookahead(parser: argparse.ArgumentParser) -> None:
 def _add_eagle3(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
     _add_head(parser)
-    parser.add_argument("--draft-vocabulary", type=int, default=8000, metavar="N", help="tokens the head can draft")
+    parser.add_argument("--draft-vocabulary", type=int, metavar="N", help="tokens the head can draft (8000)")
 
 
 def _add_confu(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
     _add_head(parser)
     confu = parser.add_argument_group("ConFu")
-    confu.add_argument("--soft", type=int, default=16, metavar="S", help="rows of the soft prompt")
-    confu.add_argument("--experts", type=int, default=8, metavar="E")
-    confu.add_argument("--selected-experts", type=int, default=2, metavar="K")
+    confu.add_argument("--soft", type=int, metavar="S", help="rows of the soft prompt (16)")
+    confu.add_argument("--experts", type=int, metavar="E", help="of each router (8)")
+    confu.add_argument("--selected-experts", type=int, metavar="K", help="that a router mixes (2)")
     confu.add_argument("--anchor-stride", type=int, default=4, metavar="N", help="one anchor in N tokens")
     confu.add_argument("--replication", type=int, default=4, metavar="L", help="rows that an anchor's f serves")
     confu.add_argument("--max-lag", type=int, default=7, metavar="N", help="of what routes a contemplate token")
@@ -137,8 +139,9 @@ def _train_eagle3(parsed: dict[str, Any]) -> int:
     if parsed["parent"]:
         loaded = load_eagle3(parsed["parent"], target)
     else:
-        vocabulary = count_vocabulary(trained, parsed["draft_vocabulary"], target.vocab_size)
+        vocabulary = count_vocabulary(trained, asked_shape(parsed)["draft_vocabulary"], target.vocab_size)
         loaded = start_eagle3(target, vocabulary, parsed["seed"] or 0)
+    settle_shape(parsed, {"draft_vocabulary": loaded.vocabulary.n_draft})
     stores = _stores(parsed, trained, measured, target, loaded.head.config.feature_layers)
     return _run(Eagle3Trainee(target, loaded, stores, UnrollConfig(parsed["unroll"], parsed["decay"])), parsed)
 
@@ -155,8 +158,14 @@ def _train_confu(parsed: dict[str, Any]) -> int:
         raise SpecVizError("ConFu starts from a trained head: give an EAGLE-3 or a ConFu drafter with --from.")
     trained, measured = _split(parsed["corpus"])
     target = _load_target(parsed)
-    size = ConfuConfig(parsed["soft"], ExpertConfig(parsed["experts"], parsed["selected_experts"]))
+    shape = asked_shape(parsed)
+    size = ConfuConfig(shape["soft"], ExpertConfig(shape["experts"], shape["selected_experts"]))
     loaded, parts = load_confu(parsed["parent"], target, size)
+    experts = parts.config.experts
+    settle_shape(
+        parsed,
+        {"soft": parts.config.n_soft, "experts": experts.n_experts, "selected_experts": experts.n_selected},
+    )
     stores = _stores(parsed, trained, measured, target, loaded.head.config.feature_layers)
     config = ConfuTrainingConfig(
         UnrollConfig(parsed["unroll"], parsed["decay"]),
@@ -172,10 +181,14 @@ def _train_lookahead(parsed: dict[str, Any]) -> int:
 
     trained, measured = _split(parsed["corpus"])
     target = _load_target(parsed)
+    shape = asked_shape(parsed)
+    if parsed["parent"]:
+        table, _ = load_slot_table(parsed["parent"], target)
+        shape = {"k": len(table.slots), "prefix": table.n_prefix, "slot_attention": slot_attention(parsed["parent"])}
+    settle_shape(parsed, shape)
     causal = parsed["slot_attention"] == "causal"
     config = SlotTrainingConfig(parsed["k"], parsed["prefix"], causal, parsed["decay"], parsed["stride"])
     if parsed["parent"]:
-        table, _ = load_slot_table(parsed["parent"], target)
         module = SlotModule(table.slots, table.prefix)
     else:
         module = start_slots(target, config, parsed["seed"] or 0)

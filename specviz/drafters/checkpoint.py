@@ -51,8 +51,7 @@ def load_slot_table(name: str | Path, target: Target) -> tuple[SlotTable, Drafte
 def save_slot_table(folder: Path, table: SlotTable, **config: Any) -> None:
     """Write a table in the format that `load_slot_table` reads."""
     k, hidden_size = table.slots.shape
-    n_prefix = table.prefix[0][0].shape[2] if table.prefix else 0
-    fields = {"method": "lookahead", "k": k, "hidden_size": hidden_size, "n_prefix": n_prefix, **config}
+    fields = {"method": "lookahead", "k": k, "hidden_size": hidden_size, "n_prefix": table.n_prefix, **config}
     parts = [torch.cat([pair[part] for pair in table.prefix]) for part in (0, 1)] if table.prefix else []
     write_drafter(folder, fields, {SLOT_TABLE: table.slots, **dict(zip(PREFIX, parts, strict=False))})
 

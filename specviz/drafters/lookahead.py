@@ -100,6 +100,10 @@ class SlotTable:
     slots: Tensor
     prefix: SoftRows | None = None
 
+    @property
+    def n_prefix(self) -> int:
+        return self.prefix[0][0].shape[2] if self.prefix else 0
+
 
 class LookaheadDrafter:
     """Slots of the target itself; `table` holds the learned ones, if any."""

@@ -103,7 +103,7 @@ def test_weights_bring_their_shape(trained: Path):
             "confu",
             "confu",
             ["--selected-experts", "1"],
-            "another selected experts (2, not 1): leave --selected-experts",
+            "another selected experts (2, not 1)",
         ),
         ("eagle3", "eagle3", ["--draft-vocabulary", "7"], "another draft vocabulary"),
         ("eagle3", "slots", [], "is for lookahead, not for eagle3"),

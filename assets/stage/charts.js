@@ -64,7 +64,7 @@ export function makeCharts(stage) {
     const plot = makePlot(stage, name);
     const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, t('Reset zoom'));
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
-      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, reset, ...imageButtons(plot, title, name))),
+      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, reset, ...imageButtons(plot, title))),
       h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': t('{title}; in words further down', { title }) }, plot.element));
     const drawn = { frame: null, chosen: [], run: null, height: 0 };
     const chosen = ({ node, expert, moment }) => [node, expert, moment];

@@ -19,11 +19,12 @@ export function loadPlotly({ constants, fileUrl }) {
   return loading;
 }
 
-// A chart of one kind (a name in `figures.frames`). `draw(bare)` shows a figure and resolves when it is there,
-// `redraw()` does it again in the theme of now, `clear()` takes it away.
-export function makePlot(stage, kind, attributes = {}) {
+// A chart of one kind (a name in `figures.frames`); `name` tells charts of one kind apart where they are saved.
+// `draw(bare)` shows a figure and resolves when it is there, `redraw()` does it again in the theme of now, `clear()`
+// takes it away.
+export function makePlot(stage, kind, name = kind) {
   const { figures } = stage.context.constants;
-  const element = h('div', { ...attributes, class: `plot ${attributes.class ?? kind}` });
+  const element = h('div', { class: `plot ${kind}` });
   let shown = null;
   let kept = {};
 
@@ -75,14 +76,14 @@ export function makePlot(stage, kind, attributes = {}) {
     return window.Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: background } }, { format, width, height, scale: format === 'png' ? 2 : 1 });
   }
 
-  return { element, name: kind, draw, redraw, clear, picture, reset: () => resetZoom(element) };
+  return { element, name, draw, redraw, clear, picture, reset: () => resetZoom(element) };
 }
 
 // Buttons that save a chart as a picture.
-export function imageButtons(plot, title, name = plot.name) {
+export function imageButtons(plot, title) {
   return ['png', 'svg'].map((format) => {
     const label = format.toUpperCase();
-    const save = async () => download(await plot.picture(format), `specviz-${name}.${format}`);
+    const save = async () => download(await plot.picture(format), `specviz-${plot.name}.${format}`);
     return h('button', { type: 'button', class: 'small', 'aria-label': t('Save {title} as {format}', { title, format: label }), onclick: save }, label);
   });
 }

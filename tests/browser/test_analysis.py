@@ -183,3 +183,22 @@ def test_every_chart_of_the_run_is_saved_as_a_picture(visitor):
     with visitor.tab.expect_download() as download:
         visitor.tab.get_by_label("Save Router [con] as SVG").click()
     assert "<svg" in download.value.path().read_text(encoding="utf-8")
+
+
+def test_pictures_of_charts_have_names_of_their_own_and_plain_buttons(visitor):
+    """Guards both routers, and three masks, that were saved under one name; and buttons as bold as their caption."""
+    charts = {
+        "Run": ["Router [con]", "Router [f]"],
+        "Step": ["as drawn", "as in its formula", "what runs"],
+    }
+    names = []
+    for tab, titles in charts.items():
+        visitor.tab.get_by_role("tab", name=tab).click()
+        for title in titles:
+            button = visitor.tab.get_by_label(f"Save {title} as PNG")
+            button.locator("xpath=ancestor::figure").locator(".main-svg").first.wait_for()
+            assert button.evaluate("own => getComputedStyle(own).fontWeight") == "400"
+            with visitor.tab.expect_download() as download:
+                button.click()
+            names.append(download.value.suggested_filename)
+    assert len(set(names)) == 5

@@ -19,7 +19,7 @@ const METRICS = [
 ];
 
 export function makeCompare(stage) {
-  const plot = makePlot(stage, 'divergence');
+  const plot = makePlot(stage, 'divergence', 'compared-divergence');
   const seen = new Map();
   const chooser = h('select', { onchange: () => compare() }, h('option', { value: '' }, t('choose a run…')));
   const file = h('input', { type: 'file', accept: '.json,.gz', onchange: () => readFile(file.files[0]) });

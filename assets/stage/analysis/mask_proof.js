@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 import { phrase, t } from '../words.js';
 
 export function makeMaskProof(stage) {
@@ -18,7 +18,7 @@ export function makeMaskProof(stage) {
     async function prove() {
       const proof = await ask('mask_proof', { mask_row: Number(chooser.value) });
       plot.draw(proof.figure);
-      result.replaceChildren(...describe(proof), imageTools(t('Mask proof'), plot), plot.element);
+      result.replaceChildren(...describe(proof), makeChart(t('Mask proof'), plot));
     }
 
     prove().catch((error) => result.replaceChildren(h('p', { class: 'hint' }, error.message)));
@@ -27,7 +27,7 @@ export function makeMaskProof(stage) {
 
   function showAlone(proof) {
     plot.draw(proof.figure);
-    return [h('p', {}, t('row {n}', { n: proof.label })), ...describe(proof), imageTools(t('Mask proof'), plot), plot.element];
+    return [h('p', {}, t('row {n}', { n: proof.label })), ...describe(proof), makeChart(t('Mask proof'), plot)];
   }
 
   return makeAnswerPane(stage, {

@@ -4,7 +4,7 @@
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
 import { phrase, t } from '../words.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 
 const SPEEDS = [0.25, 0.5, 1, 2, 5];
 const NAMES = { plain: phrase('plain decoding'), lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
@@ -20,7 +20,7 @@ export function makeRace(stage) {
     const clock = makeClock(lanes, Math.max(race.plain.arrivals.at(-1).ms, race.own.arrivals.at(-1).ms));
     stop = clock.pause;
     plot.draw(race.figure);
-    return [describe(race), clock.element, ...lanes.map((lane) => lane.element), imageTools(t('Race on one clock'), plot), plot.element];
+    return [describe(race), clock.element, ...lanes.map((lane) => lane.element), makeChart(t('Race on one clock'), plot)];
   }
 
   return makeAnswerPane(stage, {

@@ -9,7 +9,7 @@ import { makeFigure } from './answer.js';
 const PRINTED = { drawing: phrase('as drawn'), formula: phrase('as in its formula'), runs: phrase('what runs') };
 
 export function makeSeed(stage) {
-  const plots = Object.fromEntries(Object.keys(PRINTED).map((kind) => [kind, makePlot(stage, 'seed')]));
+  const plots = Object.fromEntries(Object.keys(PRINTED).map((kind) => [kind, makePlot(stage, 'seed', `seed-${kind}`)]));
   const reason = h('p', {});
   const element = h('section', { class: 'analysis seed', 'aria-label': t('The mask as printed'), hidden: '' },
     h('h3', {}, t('The mask as printed')), reason,

@@ -57,6 +57,8 @@ def test_the_mask_of_a_row_is_proved(visitor):
     visitor.tab.wait_for_selector(".mask-proof .plot .main-svg")
     visitor.expect_text("No leak", ".mask-proof .verdict")
     visitor.expect_text("was not recorded", ".mask-proof")
+    visitor.expect_text("No leak by the rule alone", ".mask-proof .verdict")
+    visitor.expect_text("the rule alone is kept", ".mask-proof")
 
 
 def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):

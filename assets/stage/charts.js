@@ -8,7 +8,6 @@ import { phrase, t } from './words.js';
 
 const LEGEND_LINE = 19;
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
-const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const PANES = [
   ['tree', phrase('Draft tree'), phrase('Root left; one column for each drafted level.')],
   ['mask', phrase('Attention mask of this step'), phrase('Rows ask, columns answer; a filled cell is visible.')],
@@ -100,10 +99,10 @@ export function makeCharts(stage) {
     return stage.askOfRun('routing', { step: index, node }).catch(() => frame.figures.routing);
   }
 
-  // On a narrow screen a deep tree is scrolled, not squeezed. Its legend then stands in a column at the left, where it
+  // Where the labels of its levels would meet a deep tree is scrolled, not squeezed. Its legend then stands in a column at the left, where it
   // is seen: a line of it would run out of sight with the tree.
   function fitTree(plotElement, figure) {
-    const width = 90 + 90 * Math.max(...figure.data[NODE_TRACE].x);
+    const { min_width: width } = figure.layout.meta;
     plotElement.style.minWidth = `${width}px`;
     if (width <= plotElement.parentElement.clientWidth) return figure;
     const { legend } = stage.context.constants.figures.frames[currentTheme()].tree.layout;

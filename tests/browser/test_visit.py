@@ -394,3 +394,14 @@ def test_the_legend_of_a_tree_that_scrolls_is_seen_without_scrolling(open_tab, u
             return box.scrollWidth > box.clientWidth && legend.right <= box.getBoundingClientRect().right;
         }"""
     )
+
+
+def test_a_deep_tree_beside_its_mask_is_not_scrolled(open_tab, url):
+    """Guards: a level took 90 pixels where the tree says that 64 are enough for its labels."""
+    visitor = Visitor(open_tab(url, width=1600)).run("hello", max_new_tokens="40", k="6").wait_for_charts()
+    box = "document.querySelector('.pane.tree .scroll')"
+    visitor.expect("document.querySelector('.plot.tree').layout.meta.min_width >= 96 + 64 * 6", True)
+    assert visitor.tab.evaluate(f"{box}.getBoundingClientRect().width < 620")  # beside the mask
+    visitor.expect(f"{box}.scrollWidth - {box}.clientWidth", 0)
+    visitor.tab.set_viewport_size({"width": 390, "height": 900})
+    visitor.expect(f"{box}.scrollWidth > {box}.clientWidth", True)

@@ -100,6 +100,11 @@ class Stage {
     this.set({ row, step: target, node: hasNode(frame, node) ? node : null, expert, follow: this.state.follow && target === last });
   }
 
+  // Decode what a link says (specviz/ui/run_events.py).
+  runAgain(link) {
+    if (this.state.phase === 'idle') this.context.runAgain(link);
+  }
+
   // Ask Python for something (specviz/ui/questions.py).
   async ask(kind, values = {}) {
     const { value, error, missing } = await this.context.server.answer({ ...values, kind, language: language() });

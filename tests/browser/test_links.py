@@ -65,3 +65,36 @@ def test_a_link_to_nowhere_says_so(open_tab, recorded_url):
     visitor.expect_text("not kept in this browser", ".alert")
     visitor.expect_text("a-first", ".source")
     assert visitor.tab.locator(".stage [role=tab][aria-selected=true]").count() == 1
+
+
+def test_a_race_is_run_with_the_settings_of_its_run(open_tab, url, tmp_path):
+    """Guards a race that took what the controls held by then."""
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello there", max_new_tokens="20", k="2", seed="5")
+    own = visitor.save(tmp_path)
+    visitor.tab.fill("#prompt-0 textarea", "something else")
+    visitor.tab.fill("#k input, #k textarea", "4")
+    run = visitor.tab.get_attribute(".stage", "data-run")
+    visitor.tab.click("#tab-run")
+    visitor.tab.click("text=Run again against plain decoding")
+    visitor.wait_for_end(after=run).tab.wait_for_selector(".race .lane")
+    raced = visitor.save(tmp_path)
+    assert raced["settings"] == own["settings"] | {"compare_plain": True}
+    assert raced["prompt"] == own["prompt"] and raced["text"] == own["text"]
+    assert visitor.tab.input_value("#prompt-0 textarea") == "something else"
+    visitor.expect("document.querySelector('#run').disabled", False)
+
+
+def test_a_saved_run_is_raced_with_its_own_settings(open_tab, url, tmp_path):
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello there", max_new_tokens="12", k="2", seed="5")
+    wait_for_address(visitor, seed="5")
+    visitor.tab.reload()
+    visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")', timeout=90000)
+    visitor.wait_for_end().tab.fill("#seed input, #seed textarea", "6")
+    visitor.tab.click("#tab-run")
+    visitor.tab.click("text=Run again against plain decoding")
+    visitor.tab.wait_for_selector('.stage .badge:has-text("LIVE")')
+    visitor.wait_for_end()
+    raced = visitor.save(tmp_path)["settings"]
+    assert (raced["seed"], raced["k"], raced["compare_plain"]) == (5, 2, True)

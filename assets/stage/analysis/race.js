@@ -33,17 +33,15 @@ export function makeRace(stage) {
   });
 }
 
-// Without a plain lane nothing is shown and nothing is guessed.
+// Without a plain lane nothing is shown and nothing is guessed. A run whose link says what was asked is raced as it was,
+// whatever the controls hold by now.
 function offerRace(stage) {
-  const again = h('button', { type: 'button', onclick: raceAgain }, t('Run again against plain decoding'));
-  const isOwn = stage.state.run.origin === 'live'; // what the controls hold is what this run was asked; a saved one's is not
-  return [h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.')), isOwn ? again : null];
-}
-
-function raceAgain() {
-  const compare = document.querySelector('#compare_plain input');
-  if (!compare.checked) compare.click();
-  document.querySelector('#run').click();
+  const { link } = stage.state.run;
+  const missing = h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.'));
+  if (!link.length) return missing;
+  const raced = [...link.filter(([name]) => name !== 'compare_plain'), ['compare_plain', 'true']];
+  const again = h('button', { type: 'button', onclick: () => stage.runAgain(raced) }, t('Run again against plain decoding'));
+  return [missing, again, h('p', { class: 'hint' }, t('It is run with its own prompt, settings and seed, not with what the controls hold.'))];
 }
 
 function describe({ plain, own, speedup }) {

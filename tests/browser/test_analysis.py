@@ -149,9 +149,33 @@ def test_a_lesson_is_read_without_a_server(visitor, open_tab, tmp_path, problems
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(path.as_uri())
     page.wait_for_selector(".lesson-card .question")
+    expect_large_type(Visitor(page))
     page.click("#tab-run")
     page.wait_for_selector(".race .lane")
     page.close()
+
+
+def test_large_type_enlarges_the_charts(visitor):
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.click("text=Why speculation helps")
+    visitor.tab.wait_for_selector(".lesson-card")
+    expect_large_type(visitor)
+
+
+def expect_large_type(visitor: Visitor) -> None:
+    """Switch large type on and off: the fonts of every chart that is seen, and what its labels need, go along."""
+    sizes = """() => {
+        const { font, xaxis, height } = document.querySelector('.stage .plot.mask').layout;
+        return [font.size, xaxis.tickfont.size, height].map((size) => Math.round(10 * size));
+    }"""
+    visitor.wait_for_charts()
+    font, ticks, height = visitor.tab.evaluate(sizes)
+    assert (font, ticks) == (120, 100)
+    visitor.tab.click(".lesson-card .large-type")
+    visitor.expect(sizes, [162, 135, round(1.35 * height / 10) * 10])
+    visitor.expect("() => document.querySelector('.lesson-card .large-type').ariaPressed", "true")
+    visitor.tab.click(".lesson-card .large-type")
+    visitor.expect(sizes, [font, ticks, height])
 
 
 def test_labels_follow_the_browsers_language(context, analysed_url):

@@ -1,5 +1,8 @@
 // Runs that this browser keeps over a reload: what they came from, and their records, in IndexedDB. The last ones stay.
 
+import { readTape } from './inbox.js';
+import { Run } from './run.js';
+
 const MOST_SAVED = 12;
 let opening = null;
 
@@ -33,6 +36,16 @@ export async function saveRun(run, title) {
 // Return a saved run by its id: {id, title, tape, records}; undefined where it is not here.
 export function loadRun(id) {
   return withRuns('readonly', (store) => store.get(id));
+}
+
+// Return a saved run as the JSON of its trace.
+export async function readTrace(id) {
+  const { tape, records } = await loadRun(id);
+  const [start, ...items] = await readTape(tape);
+  const run = new Run(start, id, tape);
+  items.forEach((item) => run.apply(item));
+  run.rows.forEach((row, i) => { row.records = records[i]; });
+  return run.toJson();
 }
 
 // Return id and title of every saved run, the newest first.

@@ -98,3 +98,19 @@ def test_a_saved_run_is_raced_with_its_own_settings(open_tab, url, tmp_path):
     visitor.wait_for_end()
     raced = visitor.save(tmp_path)["settings"]
     assert (raced["seed"], raced["k"], raced["compare_plain"]) == (5, 2, True)
+
+
+def test_a_run_that_the_browser_has_kept_can_be_compared(open_tab, url):
+    """Guards a list of runs that left out those of this browser, which the server may have forgotten."""
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello kept run", max_new_tokens="12", k="2")
+    kept = visitor.tab.get_attribute(".stage", "data-run")
+    wait_for_address(visitor, trace=kept)
+    visitor.tab.goto(url)
+    visitor.tab.wait_for_selector(".stage .head")
+    visitor.run("hello kept run", max_new_tokens="12", k="3").tab.click("#tab-compare")
+    titles = "[...document.querySelectorAll('.compare select option')].map((own) => own.textContent)"
+    visitor.expect(f"{titles}.filter((title) => title === 'saved run: lookahead: hello kept run').length", 1)
+    visitor.tab.select_option(".compare select", kept)
+    visitor.expect_text("Both answers are the same 12 tokens", ".compare")
+    assert visitor.tab.locator(".compare .lane").count() == 2

@@ -61,6 +61,15 @@ def test_the_mask_of_a_row_is_proved(visitor):
     visitor.expect_text("the rule alone is kept", ".mask-proof")
 
 
+def test_the_printed_masks_are_told_in_words(visitor):
+    visitor.tab.click("text=The printed masks in words")
+    rows = "[...document.querySelectorAll('.analysis.seed .twins li')].map((own) => own.textContent)"
+    visitor.expect(f"{rows}.length", 3 * 7)
+    told = visitor.tab.evaluate(rows)
+    assert told[1] == "x1: visible: x1; printed, does not run: slot 1, slot 2, slot 3; runs, not printed: x0"
+    assert told[-1] == "slot 3: visible: x0, x1, x2, x3, slot 3"
+
+
 def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):
     visitor.tab.click("#tab-run")
     visitor.tab.wait_for_selector(".race .lane")

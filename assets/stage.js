@@ -33,6 +33,7 @@ export function start(context) {
   stage.library.openFirst(readLink());
   openGiven(stage);
   document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
+  document.addEventListener('specviz:racing', () => { stage.announce('waiting'); stage.set({ view: 'run' }); });
   document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
   document.addEventListener('specviz:over', () => stage.close());
   document.addEventListener('keydown', (event) => stage.pressKey(event));

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,7 @@ def build_page(
                 upload = gr.UploadButton(
                     "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
                 )
+                gr.DuplicateButton("Duplicate this Space", visible="SPACE_ID" in os.environ, elem_id="duplicate")
             with gr.Column(scale=3, min_width=320):
                 stage = build_stage(_first_value(shelf), shelf)
         connect_run(controls, stage, backend, decode, shelf, limits)

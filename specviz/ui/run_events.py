@@ -1,4 +1,4 @@
-"""What starts and ends a live run on the page: Run, a run again from its link, Stop."""
+"""What starts and ends a live run on the page: Run, a race, a run again from its link, Stop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import html
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
 
 from specviz.errors import SpecVizError
+from specviz.sentence import say
 from specviz.ui.backend import Backend, Decode
 from specviz.ui.controls import Controls
 from specviz.ui.endpoints import MODEL_QUEUE
@@ -40,7 +42,7 @@ def connect_run(
     becomes of the controls meanwhile. Stop ends a run or takes it off the queue.
     """
     switch, asked = gr.State(StopSwitch()), gr.State()
-    buttons = [controls.run, controls.stop]
+    buttons = [controls.run, controls.race, controls.stop]
     own_model = {"model": backend.model_names[0]}  # for a link that names none
 
     def accept(request: gr.Request, flag: StopSwitch, make: Callable[[], RunRequest]) -> tuple[Any, ...]:
@@ -52,6 +54,10 @@ def connect_run(
     def ask_as_set(request: gr.Request, flag: StopSwitch, *values: Any) -> tuple[Any, ...]:
         return accept(request, flag, lambda: make_request(*controls.read(values), backend, limits))
 
+    def ask_for_race(request: gr.Request, flag: StopSwitch, *values: Any) -> tuple[Any, ...]:
+        prompts, fields = controls.read(values)
+        return accept(request, flag, lambda: _make_race(make_request(prompts, fields, backend, limits)))
+
     def ask_as_linked(request: gr.Request, flag: StopSwitch, event: gr.EventData) -> tuple[Any, ...]:
         prompts, fields = read_run(event.link)
         return accept(request, flag, lambda: make_request(prompts, own_model | fields, backend, limits))
@@ -59,18 +65,19 @@ def connect_run(
     def decode_live(request: gr.Request, flag: StopSwitch, wanted: RunRequest) -> Iterator[StageValue]:
         yield from stream_run(decode, wanted, flag, shelf, limits.wall_seconds, language=language_of(request))
 
-    outputs = [asked, *buttons]
+    inputs, outputs = [switch, *controls.components], [asked, *buttons]
     starts = [
-        controls.run.click(ask_as_set, [switch, *controls.components], outputs, concurrency_limit=None, **PRIVATE),
-        stage.again(ask_as_linked, [switch], outputs, concurrency_limit=None, **PRIVATE),
+        ("waiting", controls.run.click(ask_as_set, inputs, outputs, concurrency_limit=None, **PRIVATE)),
+        ("racing", controls.race.click(ask_for_race, inputs, outputs, concurrency_limit=None, **PRIVATE)),
+        ("waiting", stage.again(ask_as_linked, [switch], outputs, concurrency_limit=None, **PRIVATE)),
     ]
     runs = []
-    for start in starts:
+    for announced, start in starts:
         running = start.success(
             decode_live,
             [switch, asked],
             stage,
-            js=_announce("waiting", 2),
+            js=_announce(announced, 2),
             concurrency_limit=1,
             concurrency_id=MODEL_QUEUE,
             **PRIVATE,
@@ -94,8 +101,14 @@ def request_stop(flag: StopSwitch) -> None:
 
 
 def _show_running(running: bool) -> Updates:
-    """Return the updates of Run and Stop."""
-    return gr.update(interactive=not running), gr.update(interactive=running)
+    """Return the updates of Run, Race and Stop."""
+    return gr.update(interactive=not running), gr.update(interactive=not running), gr.update(interactive=running)
+
+
+def _make_race(wanted: RunRequest) -> RunRequest:
+    if wanted.settings.method == "plain":
+        raise SpecVizError(say("Plain decoding cannot race itself: choose another method."))
+    return replace(wanted, settings=wanted.settings.model_copy(update={"compare_plain": True}))
 
 
 @contextmanager

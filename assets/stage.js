@@ -14,7 +14,7 @@ import { paletteStyle } from './stage/palette.js';
 import { makePermalink, readLink } from './stage/permalink.js';
 import { makeRecorder } from './stage/record.js';
 import { makeRibbon } from './stage/ribbon.js';
-import { failRun, Run } from './stage/run.js';
+import { Run } from './stage/run.js';
 import { makeTabs } from './stage/tabs.js';
 import { makeToolbar } from './stage/toolbar.js';
 import { makeTransport, stepOfKey } from './stage/transport.js';
@@ -33,6 +33,7 @@ export function start(context) {
   stage.library.openFirst(readLink());
   openGiven(stage);
   document.addEventListener('specviz:waiting', () => stage.announce('waiting'));
+  document.addEventListener('specviz:racing', () => { stage.announce('waiting'); stage.set({ view: 'run' }); });
   document.addEventListener('specviz:stopping', () => stage.announce('stopping'));
   document.addEventListener('specviz:over', () => stage.close());
   document.addEventListener('keydown', (event) => stage.pressKey(event));
@@ -100,6 +101,11 @@ class Stage {
     this.set({ row, step: target, node: hasNode(frame, node) ? node : null, expert, follow: this.state.follow && target === last });
   }
 
+  // Decode what a link says (specviz/ui/run_events.py).
+  runAgain(link) {
+    if (this.state.phase === 'idle') this.context.runAgain(link);
+  }
+
   // Ask Python for something (specviz/ui/questions.py).
   async ask(kind, values = {}) {
     const { value, error, missing } = await this.context.server.answer({ ...values, kind, language: language() });
@@ -133,6 +139,7 @@ class Stage {
     run.apply(item);
     this.touch(item.kind === 'step' ? 'steps' : item.kind);
     if (item.kind === 'finish') this.end(run, message);
+    else this.library.keepSoFar(run);
     if (item.kind === 'step' && item.row === this.state.row && this.state.follow) this.showNewest(run);
     return undefined;
   }
@@ -175,11 +182,14 @@ class Stage {
     if (hidden) this.root.scrollIntoView({ behavior: calm ? 'auto' : 'smooth', block: 'start' });
   }
 
-  // The server is done with a run. If its end never came here (cancelled, connection lost), what is shown stays.
-  close() {
+  // All of a run is here that will come. If its end is not (cancelled, connection lost), what is shown stays and is kept.
+  close({ records } = {}) {
     this.context.drained().then(() => {
       const { run } = this.state;
-      if (run?.origin === 'live' && !run.finished) failRun(run);
+      if (run && run.origin !== 'recorded' && !run.finished) {
+        run.cutOff();
+        this.end(run, { records });
+      }
       this.touch('finish');
       this.set({ phase: 'idle' });
     });

@@ -4,11 +4,11 @@ import { expertAt, makeMarker } from './chart_marks.js';
 import { h } from './dom.js';
 import { currentTheme } from './palette.js';
 import { imageButtons, loadPlotly, makePlot } from './plot.js';
+import { typeScale } from './type_size.js';
 import { phrase, t } from './words.js';
 
 const LEGEND_LINE = 19;
 const ROUTING_HEIGHT = 400; // two routers above each other, with room for their axis titles
-const NODE_TRACE = 3; // of the tree's figure, as in specviz/figures/tree.py
 const PANES = [
   ['tree', phrase('Draft tree'), phrase('Root left; one column for each drafted level.')],
   ['mask', phrase('Attention mask of this step'), phrase('Rows ask, columns answer; a filled cell is visible.')],
@@ -26,7 +26,7 @@ export function makeCharts(stage) {
 
   function update(state, changed) {
     element.hidden = !stage.frame;
-    if (!stage.frame || !['run', 'row', 'step', 'node', 'expert', 'moment', 'steps'].some((name) => changed.has(name))) return;
+    if (!stage.frame || !['run', 'row', 'step', 'node', 'expert', 'moment', 'steps', 'type'].some((name) => changed.has(name))) return;
     load();
     request();
   }
@@ -64,10 +64,10 @@ export function makeCharts(stage) {
     const plot = makePlot(stage, name);
     const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, t('Reset zoom'));
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
-      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, reset, ...imageButtons(plot, title, name))),
+      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, reset, ...imageButtons(plot, title))),
       h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': t('{title}; in words further down', { title }) }, plot.element));
     const drawn = { frame: null, chosen: [], run: null, height: 0 };
-    const chosen = ({ node, expert, moment }) => [node, expert, moment];
+    const chosen = ({ node, expert, moment }) => [node, expert, moment, typeScale()];
     const isBehind = () => Boolean(stage.frame)
       && (drawn.frame !== stage.frame || chosen(stage.state).some((value, i) => value !== drawn.chosen[i]));
 
@@ -100,10 +100,10 @@ export function makeCharts(stage) {
     return stage.askOfRun('routing', { step: index, node }).catch(() => frame.figures.routing);
   }
 
-  // On a narrow screen a deep tree is scrolled, not squeezed. Its legend then stands in a column at the left, where it
+  // Where the labels of its levels would meet a deep tree is scrolled, not squeezed. Its legend then stands in a column at the left, where it
   // is seen: a line of it would run out of sight with the tree.
   function fitTree(plotElement, figure) {
-    const width = 90 + 90 * Math.max(...figure.data[NODE_TRACE].x);
+    const width = figure.layout.meta.min_width * typeScale();
     plotElement.style.minWidth = `${width}px`;
     if (width <= plotElement.parentElement.clientWidth) return figure;
     const { legend } = stage.context.constants.figures.frames[currentTheme()].tree.layout;

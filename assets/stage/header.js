@@ -1,6 +1,7 @@
 // Where the run comes from, how it stands, its notices and its rows.
 
 import { h, spellPiece } from './dom.js';
+import { linkOfAddress } from './permalink.js';
 import { phrase, t, tellNotice } from './words.js';
 
 const ORIGINS = {
@@ -34,7 +35,7 @@ export function makeHeader(stage) {
   const rows = h('div', { class: 'rows', role: 'group', 'aria-label': t('Prompts of the batch') });
   const stop = h('button', { type: 'button', class: 'small stop-here', hidden: '', onclick: stopRun }, t('Stop'));
   const line = h('div', { class: 'line' }, badge, source, status, stop);
-  const again = h('button', { type: 'button', class: 'again', onclick: runAgain }, t('Run it again'));
+  const again = h('button', { type: 'button', class: 'again', onclick: () => stage.runAgain(linkOfAddress()) }, t('Run it again'));
   const offer = h('p', { class: 'offer', hidden: '' });
   const welcome = h('p', { class: 'welcome' }, t('Type a prompt and press Run: every step of the decoding shows here.'));
   const element = h('header', { class: 'head' }, line, welcome, offer, alert, notices, rows);
@@ -66,11 +67,6 @@ export function makeHeader(stage) {
   }
 
   return { element, update };
-}
-
-// The controls hold what the link says.
-function runAgain() {
-  document.querySelector('#run').click();
 }
 
 // On a phone the page's own button lies above, outside the screen.

@@ -34,6 +34,14 @@ class ItemStream {
   }
 }
 
+// The items that a tape holds.
+export async function readTape(tape) {
+  const items = [];
+  const stream = new ItemStream((item) => items.push(item));
+  for (const part of tape) await stream.push(part);
+  return items;
+}
+
 // Call `receive(item, message, tape)` for every item; a tape is what a run came from, and can be played again.
 // A chain of promises keeps the order, since values may arrive while earlier ones are being unpacked.
 export function openInbox(context, receive, fail) {

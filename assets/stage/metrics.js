@@ -11,6 +11,7 @@ const byDepth = (rates) => Object.values(rates).slice(0, 8).map((rate) => Math.r
 // In this order; a metric that a run does not have is left out.
 const SHOWN = {
   tau: fixed(2),
+  tau_draft: fixed(2),
   speedup: fixed(2, '×'),
   tokens_per_second: fixed(1),
   acceptance_rate: percent,

@@ -13,7 +13,7 @@
 //   stage.choose({step, node, row, expert})   choose something; all views mark it
 //   stage.ask(kind, values)                   ask Python (specviz/ui/questions.py); throws Error(sentence)
 //   stage.askOfRun(kind, values, run)         the same about a whole run, `question.run()` in Python
-//   makePlot(stage, kind) of plot.js          a chart that a bare figure from Python is drawn in
+//   makePlot(stage, kind, name) of plot.js    a chart that a bare figure from Python is drawn in
 
 import { makeCompare } from './analysis/compare.js';
 import { makeDrafting } from './analysis/drafting.js';

@@ -17,6 +17,11 @@ export function readLink() {
   };
 }
 
+// What the address says of a run, as a run's own `link` does.
+export function linkOfAddress() {
+  return [...new URLSearchParams(location.search)];
+}
+
 export function makePermalink(stage) {
   let timer = null;
   let linked = []; // names that the run before put into the address

@@ -4,6 +4,7 @@
 import { h } from './dom.js';
 import { download } from './download.js';
 import { currentTheme } from './palette.js';
+import { enlargeFigure, typeScale } from './type_size.js';
 import { t } from './words.js';
 
 const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
@@ -19,11 +20,12 @@ export function loadPlotly({ constants, fileUrl }) {
   return loading;
 }
 
-// A chart of one kind (a name in `figures.frames`). `draw(bare)` shows a figure and resolves when it is there,
-// `redraw()` does it again in the theme of now, `clear()` takes it away.
-export function makePlot(stage, kind, attributes = {}) {
+// A chart of one kind (a name in `figures.frames`); `name` tells charts of one kind apart where they are saved.
+// `draw(bare)` shows a figure and resolves when it is there, `redraw()` does it again in the theme and the type size of
+// now, `clear()` takes it away.
+export function makePlot(stage, kind, name = kind) {
   const { figures } = stage.context.constants;
-  const element = h('div', { ...attributes, class: `plot ${attributes.class ?? kind}` });
+  const element = h('div', { class: `plot ${kind}` });
   let shown = null;
   let kept = {};
 
@@ -35,22 +37,23 @@ export function makePlot(stage, kind, attributes = {}) {
   async function redraw() {
     if (!shown) return;
     if (!element._context) await begin();
-    const figure = joinFrame(shown, figures.frames[currentTheme()][kind]);
+    const scale = typeScale();
+    const figure = enlargeFigure(joinFrame(shown, figures.frames[currentTheme()][kind]), scale);
     // plotly.js drops the height when the window changes its size, and takes the one of the element.
     element.style.height = figure.layout.height ? `${figure.layout.height}px` : '';
     // It looks at the window's size alone, but a neighbour that comes or goes changes a chart's width too.
     figure.layout.width = element.clientWidth || undefined;
-    figure.layout.margin = keepMargin(figure.layout);
+    figure.layout.margin = keepMargin(figure.layout, scale);
     window.Plotly.react(element, figure);
     const { l, r, t: top, b } = element._fullLayout._size;
     kept.margin = { l, r, t: top, b };
   }
 
-  // Within a run and a width a margin only grows. plotly.js draws once with the margins it is given and once more
+  // Within a run, a width and a type size a margin only grows. plotly.js draws once with the margins it is given and once more
   // where labels need wider ones: that would be every step twice, and the plot would move from step to step.
-  function keepMargin({ width, margin }) {
+  function keepMargin({ width, margin }, scale) {
     const { run } = stage.state;
-    if (kept.run !== run || kept.width !== width) kept = { run, width, margin };
+    if (kept.run !== run || kept.width !== width || kept.scale !== scale) kept = { run, width, scale, margin };
     return Object.fromEntries(Object.entries(margin).map(([side, pixels]) => [side, Math.max(pixels, kept.margin[side])]));
   }
 
@@ -67,7 +70,9 @@ export function makePlot(stage, kind, attributes = {}) {
     shown = null;
   }
 
-  new MutationObserver(redraw).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  const redrawn = new MutationObserver(redraw);
+  redrawn.observe(document.body, { attributes: true, attributeFilter: ['class'] }); // the theme
+  redrawn.observe(document.documentElement, { attributes: true, attributeFilter: ['style'] }); // the size of the type
   // The chart as a picture, on the background of the page: a data URL.
   function picture(format) {
     const { data, layout, offsetWidth: width, offsetHeight: height } = element;
@@ -75,14 +80,14 @@ export function makePlot(stage, kind, attributes = {}) {
     return window.Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: background } }, { format, width, height, scale: format === 'png' ? 2 : 1 });
   }
 
-  return { element, name: kind, draw, redraw, clear, picture, reset: () => resetZoom(element) };
+  return { element, name, draw, redraw, clear, picture, reset: () => resetZoom(element) };
 }
 
 // Buttons that save a chart as a picture.
-export function imageButtons(plot, title, name = plot.name) {
+export function imageButtons(plot, title) {
   return ['png', 'svg'].map((format) => {
     const label = format.toUpperCase();
-    const save = async () => download(await plot.picture(format), `specviz-${name}.${format}`);
+    const save = async () => download(await plot.picture(format), `specviz-${plot.name}.${format}`);
     return h('button', { type: 'button', class: 'small', 'aria-label': t('Save {title} as {format}', { title, format: label }), onclick: save }, label);
   });
 }

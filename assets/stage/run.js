@@ -5,11 +5,13 @@ import { t } from './words.js';
 
 export class Run {
   constructor({ origin, name, handle, link, heads, seed }, id, tape) {
-    Object.assign(this, { id, origin, name, handle, link, seed, tape, message: '', finished: false });
+    Object.assign(this, { id, origin, name, handle, link, seed, tape, message: '', finished: false, isCutOff: false });
     this.rows = heads.map((text, index) => ({ index, text, head: JSON.parse(text), steps: [], metrics: {}, records: [] }));
   }
 
   get failed() { return this.rows.some((row) => row.head.finish_reason === 'error'); }
+
+  get isWhole() { return this.finished && !this.isCutOff; }
 
   // Whether the record of every step is here.
   get isRecorded() { return this.rows.every(({ steps, records }) => steps.every((_, i) => records[i])); }
@@ -28,21 +30,21 @@ export class Run {
     Object.assign(this, { finished: true, message });
   }
 
+  // The end never arrived: keep what there is, as a whole trace.
+  cutOff() {
+    for (const row of this.rows) {
+      const text = row.steps.flatMap(({ step }) => step.committed).map((token) => token.piece).join('');
+      row.head = { ...row.head, finish_reason: 'stopped', text, metrics: row.metrics };
+      row.text = JSON.stringify(row.head);
+    }
+    Object.assign(this, { finished: true, isCutOff: true, message: t('The end of this run did not arrive; this is what there is of it.') });
+  }
+
   // The trace as JSON, of the texts that Python wrote: a number may say more than a double holds.
   toJson() {
     const runs = this.rows.map(({ text, records }) => `${text.slice(0, -1)},"steps":[${records.map(({ step }) => step).join(',')}]}`);
     return runs.length === 1 ? runs[0] : `{"schema_version":1,"batch":[${runs.join(',')}]}`;
   }
-}
-
-// A run whose end never arrived: keep what there is, as a whole trace.
-export function failRun(run) {
-  for (const row of run.rows) {
-    const text = row.steps.flatMap(({ step }) => step.committed).map((token) => token.piece).join('');
-    row.head = { ...row.head, finish_reason: 'stopped', text, metrics: row.metrics };
-    row.text = JSON.stringify(row.head);
-  }
-  Object.assign(run, { finished: true, message: t('The end of this run did not arrive; this is what there is of it.') });
 }
 
 // Nodes travel as a table of columns.

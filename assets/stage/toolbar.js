@@ -2,6 +2,7 @@
 
 import { h } from './dom.js';
 import { download } from './download.js';
+import { makeHelp } from './help.js';
 import { listRuns } from './saved_runs.js';
 import { phrase, t } from './words.js';
 
@@ -18,7 +19,8 @@ export function makeToolbar(stage) {
     [phrase('Save page'), 'html', 'text/html', () => stage.askOfRun('page')],
   ].map(([label, ...kind]) => h('button', { type: 'button', class: 'small', onclick: () => save(...kind) }, t(label)));
   const [trace, ...others] = savers;
-  const offered = isOffline ? [trace] : [link, address, trace, ...others];
+  const help = makeHelp();
+  const offered = isOffline ? [trace] : [link, trace, ...others, help.button, address, help.element];
   const element = h('div', { class: 'toolbar', role: 'group', 'aria-label': t('Run') },
     h('label', { class: 'run-chooser' }, t('Run '), chooser), ...offered);
 

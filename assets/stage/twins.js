@@ -13,7 +13,7 @@ export function makeTwins(stage) {
   const parts = [
     makeTwin(t('The tree as a list'), listTree),
     makeTwin(t('The mask in words'), listRows),
-    makeTwin(t('The experts that were used'), listExperts),
+    makeTwin(t('The experts that were used'), listExperts, () => stage.row.steps.some(({ step }) => step.routing.length)),
   ];
   const element = h('section', { class: 'twins', 'aria-label': t('The charts in words'), hidden: '' }, h('h3', {}, t('In words')), ...parts.map((part) => part.element));
 
@@ -24,11 +24,16 @@ export function makeTwins(stage) {
     mark(state);
   }
 
-  // A list is made when it is looked at.
-  function makeTwin(title, list) {
+  // A list is made when it is looked at; `has` says whether the run has anything to list at all.
+  function makeTwin(title, list, has = () => true) {
     const body = h('div', { tabindex: '0', role: 'group', 'aria-label': title });
     const box = h('details', { ontoggle: () => { refresh(); mark(stage.state); } }, h('summary', {}, title), body);
     const shown = { frame: null, moment: '' };
+
+    function update() {
+      box.hidden = !has();
+      refresh();
+    }
 
     function refresh() {
       const { frame, state: { moment } } = stage;
@@ -37,7 +42,7 @@ export function makeTwins(stage) {
       body.replaceChildren(list(stage.frame));
     }
 
-    return { element: box, update: refresh };
+    return { element: box, update };
   }
 
   function mark(state) {

@@ -9,22 +9,24 @@ from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, ThemeName
 from specviz.sentence import change_text, say
 
 ROWS = (say("recorded mask"), say("mask by its rule"), say("attention, largest"), say("attention, mean"))
-N_MASKS = 2  # the first of them
 LEAK = 3.0  # on the colour axis, apart from the weights, which end at 1
 
 
 def mask_proof_figure(proof: MaskProof, *, theme: ThemeName | None = "light") -> PlotlyDict:
-    """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line."""
+    """Draw the cells of a row; visible is 1, attention its weight, and a leak stands out in every line.
+
+    What was not recorded has no line.
+    """
     labels = [_label(cell, i) for i, cell in enumerate(proof.cells, start=proof.first_column)]
-    rows = ROWS if proof.error is not None else ROWS[:N_MASKS]  # a blank line would read as attention of zero
-    lines = list(zip(*(_values(cell)[: len(rows)] for cell in proof.cells), strict=True))
+    lines = list(zip(*(_values(cell) for cell in proof.cells), strict=True))
+    recorded = [i for i, line in enumerate(lines) if any(value is not None for value in line)]  # a blank one is no zero
     trace = {
         "type": "heatmap",
         "name": "proof",
         "x": labels,
-        "y": list(rows),
-        "z": [list(line) for line in lines],
-        "text": [[_tell(cell, line) for cell in proof.cells] for line in range(len(rows))],
+        "y": [ROWS[i] for i in recorded],
+        "z": [list(lines[i]) for i in recorded],
+        "text": [[_tell(cell, i) for cell in proof.cells] for i in recorded],
         "hovertemplate": say("<b>%{x}</b><br>%{y}: %{text}<extra></extra>"),
         "coloraxis": "coloraxis",
     }

@@ -3,18 +3,18 @@
 The report draws, in its section 2.1, identity blocks and a block of ones at the top right, and writes the same blocks
 with a causal triangle in 3.1. Its own words say that slots see the text and the text does not see the slots. With
 row = query that is the transpose of what is printed, and the drawn identity stands for a causal triangle.
-Every cell says whether what is printed agrees with what runs.
+Every cell says whether what is printed agrees with what runs, by its colour, by a mark and in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from specviz.figures.frame import CLEAR, PlotlyDict, join_frame, make_category_axis, make_frame, make_legend_entry
 from specviz.figures.labels import wrap_html
 from specviz.figures.palette import ACCEPTED_COLOUR, REJECTED_COLOUR, SKY_COLOUR, ThemeName
-from specviz.sentence import say
+from specviz.sentence import Sentence, say
 from specviz.settings import SlotAttention
 from specviz.trace import MaskRule, expand_rule
 
@@ -25,15 +25,29 @@ SEED_REASON = say(
     "As printed, with rows as queries, the text would read the slots: its own output would change. The report's words "
     "say the opposite, so what runs is the transpose, with a causal triangle where the drawing has an identity."
 )
+
+
+class _CellKind(NamedTuple):
+    """What a cell may be; `symbol` is plotly's name of the mark, for the legend."""
+
+    name: Sentence
+    colour: str
+    mark: str
+    symbol: str
+    meaning: Sentence
+
+
 _CELL_KINDS = (
-    (say("visible"), ACCEPTED_COLOUR, say("Visible, as printed and as it runs.")),
-    (
+    _CellKind(say("visible"), ACCEPTED_COLOUR, "●", "circle", say("Visible, as printed and as it runs.")),
+    _CellKind(
         say("printed, does not run"),
         REJECTED_COLOUR,
+        "✕",
+        "x",
         say("Printed as visible, but it does not run: {why}"),
     ),
-    (say("runs, not printed"), SKY_COLOUR, say("Not printed, but it runs: {why}")),
-    (say("masked"), CLEAR, say("Masked, as printed and as it runs.")),
+    _CellKind(say("runs, not printed"), SKY_COLOUR, "✚", "cross", say("Not printed, but it runs: {why}")),
+    _CellKind(say("masked"), CLEAR, "", "square", say("Masked, as printed and as it runs.")),
 )
 
 
@@ -90,11 +104,11 @@ def run_mask(n: int, k: int, slot_attention: SlotAttention) -> Matrix:
 
 def seed_frame(theme: ThemeName) -> PlotlyDict:
     """Return the frame of the seed's drawing and of what runs."""
-    colours = [colour for _, colour, _ in _CELL_KINDS]
+    colours = [kind.colour for kind in _CELL_KINDS]
     scale = [[edge / len(colours), colour] for i, colour in enumerate(colours) for edge in (i, i + 1)]
     return make_frame(
         theme,
-        [make_legend_entry(name, colour) for name, colour, _ in _CELL_KINDS[:3]],
+        [make_legend_entry(kind.name, kind.colour, kind.symbol) for kind in _CELL_KINDS[:3]],
         xaxis=make_category_axis(say("columns answer (keys)")),
         yaxis=make_category_axis(say("rows ask (queries)"), autorange="reversed"),
         coloraxis={"colorscale": scale, "cmin": -0.5, "cmax": 3.5, "showscale": False},
@@ -110,13 +124,15 @@ def _draw(cells: list[list[int]], n: int, k: int, theme: ThemeName | None) -> Pl
         "x": labels,
         "y": labels,
         "z": cells,
+        "text": [[_CELL_KINDS[cell].mark for cell in line] for line in cells],
+        "texttemplate": "%{text}",
         "hovertext": [
             [_tell(cell, row < n, column < n) for column, cell in enumerate(line)] for row, line in enumerate(cells)
         ],
         "hovertemplate": say("<b>%{y}</b> asks, <b>%{x}</b> answers<br>%{hovertext}<extra></extra>"),
         "coloraxis": "coloraxis",
     }
-    legend = [name for kind, (name, _, _) in enumerate(_CELL_KINDS) if kind in present]
+    legend = [kind.name for code, kind in enumerate(_CELL_KINDS) if code in present]
     bare: PlotlyDict = {"data": [trace], "layout": {"meta": {"legend": legend, "reason": SEED_REASON}}}
     return bare if theme is None else join_frame(bare, seed_frame(theme))
 
@@ -136,7 +152,7 @@ def _tell(kind: int, row_is_text: bool, column_is_text: bool) -> str:
         why = say("a slot reads the whole text.")
     else:
         why = say("each token reads the text before it (a causal triangle).")
-    return wrap_html(_CELL_KINDS[kind][2].fill(why=why))
+    return wrap_html(_CELL_KINDS[kind].meaning.fill(why=why))
 
 
 def _fill(size: int, see: Callable[[int, int], bool]) -> Matrix:

@@ -45,6 +45,7 @@ class Controls:
     settings: dict[str, Component] = field(default_factory=dict)
     several: gr.Checkbox = field(init=False)
     run: gr.Button = field(init=False)
+    race: gr.Button = field(init=False)
     stop: gr.Button = field(init=False)
     lines: list[tuple[gr.Row, tuple[str, ...]]] = field(default_factory=list)
 
@@ -132,6 +133,7 @@ def _build_prompts(controls: Controls, limits: VisitorLimits, prompt: str) -> No
     with gr.Row():
         controls.run = gr.Button("Run", variant="primary", min_width=100, elem_id="run")
         controls.stop = gr.Button("Stop", variant="stop", interactive=False, min_width=100, elem_id="stop-run")
+    controls.race = gr.Button("Race against plain decoding", size="sm", elem_id="race")
     gr.Examples(
         [[text] for text in EXAMPLES.values()],
         inputs=[controls.prompts[0]],

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import html
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from specviz.errors import SpecVizError
 from specviz.trace import RunTrace
 from specviz.ui.assets import ASSETS
 from specviz.ui.backend import Backend, Decode
 from specviz.ui.controls import Controls, build_controls
-from specviz.ui.endpoints import MODEL_QUEUE, add_endpoints
+from specviz.ui.endpoints import add_endpoints
 from specviz.ui.link import read_link
-from specviz.ui.live import StageValue, StopSwitch, stream_run
+from specviz.ui.live import StageValue
 from specviz.ui.recorded import file_value, stream_upload
-from specviz.ui.request import RunRequest, VisitorLimits, make_request
+from specviz.ui.request import VisitorLimits
+from specviz.ui.run_events import PRIVATE, connect_run, shown
 from specviz.ui.shelf import RECORDED, TraceShelf
 from specviz.ui.stage import build_stage
 from specviz.ui.trace_file import list_recordings, read_trace_file
-from specviz.ui.words import language_of, translate_error, translate_page
+from specviz.ui.words import language_of, translate_page
 
 INTRODUCTION = """
 # SpecViz
@@ -37,8 +35,6 @@ OPEN_CONTROLS = """() => {
   document.querySelector('#open-controls').setAttribute('aria-expanded', String(isOpen));
 }"""
 MARK_CLOSED = "() => document.querySelector('#open-controls')?.setAttribute('aria-expanded', 'false')"
-SECONDS_TO_END = 10.0
-PRIVATE: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
 
 
 def build_page(
@@ -51,7 +47,6 @@ def build_page(
     limits, decode = limits or VisitorLimits(), decode or backend.stream
     shelf = TraceShelf(list_recordings(recordings), limits.trace_bytes)
     with gr.Blocks(title="SpecViz", fill_width=True, analytics_enabled=False) as page:
-        switch = gr.State(StopSwitch())
         with gr.Row(equal_height=False):
             with gr.Column(scale=1, min_width=330, elem_id="controls"):
                 gr.Markdown(INTRODUCTION, elem_id="introduction")
@@ -60,9 +55,10 @@ def build_page(
                 upload = gr.UploadButton(
                     "Load a trace file", file_types=[".json", ".gz"], type="filepath", size="sm", elem_id="load-trace"
                 )
+                gr.DuplicateButton("Duplicate this Space", visible="SPACE_ID" in os.environ, elem_id="duplicate")
             with gr.Column(scale=3, min_width=320):
                 stage = build_stage(_first_value(shelf), shelf)
-        _connect_run(controls, stage, switch, backend, decode, shelf, limits)
+        connect_run(controls, stage, backend, decode, shelf, limits)
         _connect_upload(upload, stage, shelf)
         _connect_link(page, controls)
         add_endpoints(backend, decode, limits)
@@ -88,63 +84,6 @@ def _first_value(shelf: TraceShelf) -> dict[str, Any] | None:
     return file_value(shelf, first) if first else None
 
 
-def _connect_run(
-    controls: Controls,
-    stage: gr.HTML,
-    switch: gr.State,
-    backend: Backend,
-    decode: Decode,
-    shelf: TraceShelf,
-    limits: VisitorLimits,
-) -> None:
-    """Run checks at once, outside the model's queue, then decodes in it; Stop ends a run or takes it off the queue."""
-
-    def request_of(values: Sequence[Any]) -> RunRequest:
-        prompts, fields = controls.read(values)
-        return make_request(prompts, fields, backend, limits)
-
-    def check(request: gr.Request, flag: StopSwitch, *values: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        with shown(language_of(request)):
-            request_of(values)
-        flag.requested = False
-        return gr.update(interactive=False), gr.update(interactive=True)
-
-    def decode_live(request: gr.Request, flag: StopSwitch, *values: Any) -> Iterator[StageValue]:
-        language = language_of(request)
-        yield from stream_run(decode, request_of(values), flag, shelf, limits.wall_seconds, language=language)
-
-    inputs = [switch, *controls.components]
-    buttons = [controls.run, controls.stop]
-    checked = controls.run.click(check, inputs, buttons, concurrency_limit=None, **PRIVATE)
-    running = checked.success(
-        decode_live,
-        inputs,
-        stage,
-        js=_announce("waiting", len(inputs)),
-        concurrency_limit=1,
-        concurrency_id=MODEL_QUEUE,
-        **PRIVATE,
-    )
-    running.then(_reset_buttons, None, buttons, js=_announce("over"), concurrency_limit=None, **PRIVATE)
-    stopping = controls.stop.click(request_stop, [switch], None, js=_announce("stopping", 1), queue=False, **PRIVATE)
-    stopping.then(None, None, None, cancels=[running])
-
-
-def request_stop(flag: StopSwitch) -> None:
-    """Ask a run to end after the step in hand, and wait until it has; one that still waits for its turn has not begun.
-
-    The run is cancelled after this returns: too early, and the page would miss its last steps.
-    """
-    flag.requested = True
-    deadline = time.monotonic() + SECONDS_TO_END
-    while flag.running and time.monotonic() < deadline:
-        time.sleep(0.02)
-
-
-def _reset_buttons() -> tuple[dict[str, Any], dict[str, Any]]:
-    return gr.update(interactive=True), gr.update(interactive=False)
-
-
 def _connect_upload(upload: gr.UploadButton, stage: gr.HTML, shelf: TraceShelf) -> None:
     def open_upload(request: gr.Request, path: str) -> Iterator[StageValue]:
         language = language_of(request)
@@ -162,18 +101,3 @@ def _connect_link(page: gr.Blocks, controls: Controls) -> None:
         return controls.fill(*read_link(request.query_params.multi_items()))
 
     page.load(fill, None, [controls.several, *controls.components], concurrency_limit=None, **PRIVATE)
-
-
-@contextmanager
-def shown(language: str) -> Iterator[None]:
-    """Show a user's mistake on the page, literally: gradio takes the text of an error for HTML."""
-    try:
-        yield
-    except SpecVizError as error:
-        raise gr.Error(html.escape(translate_error(error, language)), print_exception=False) from None
-
-
-def _announce(what: str, n_inputs: int = 0) -> str:
-    """Return a script that tells the stage what the visitor asked for, before the server answers."""
-    dispatch = f"document.dispatchEvent(new CustomEvent('specviz:{what}'))"
-    return f"(...values) => {{ {dispatch}; return values.slice(0, {n_inputs}); }}"

@@ -31,6 +31,7 @@ from specviz.ui.shelf import TraceShelf
 BOOTSTRAP = """
 const early = [];
 const context = { element, props, server, constants: CONSTANTS, deliver: (value) => early.push(value), early };
+context.runAgain = (link) => trigger('again', { link });
 watch('value', () => context.deliver(props.value));
 context.fileUrl = (path) =>
   `${(window.gradio_config?.root ?? '').replace(/[/]$/, '')}${window.gradio_config?.api_prefix ?? ''}/file=${path}`;

@@ -37,6 +37,17 @@ def test_the_mask_of_a_row_is_proved(visitor):
     visitor.tab.wait_for_selector(".mask-proof .plot .main-svg")
     visitor.expect_text("No leak", ".mask-proof .verdict")
     visitor.expect_text("was not recorded", ".mask-proof")
+    visitor.expect_text("No leak by the rule alone", ".mask-proof .verdict")
+    visitor.expect_text("the rule alone is kept", ".mask-proof")
+
+
+def test_the_printed_masks_are_told_in_words(visitor):
+    visitor.tab.click("text=The printed masks in words")
+    rows = "[...document.querySelectorAll('.analysis.seed .twins li')].map((own) => own.textContent)"
+    visitor.expect(f"{rows}.length", 3 * 7)
+    told = visitor.tab.evaluate(rows)
+    assert told[1] == "x1: visible: x1; printed, does not run: slot 1, slot 2, slot 3; runs, not printed: x0"
+    assert told[-1] == "slot 3: visible: x0, x1, x2, x3, slot 3"
 
 
 def test_lanes_race_on_one_clock_and_the_speed_up_is_the_metric(visitor):
@@ -127,9 +138,33 @@ def test_a_lesson_is_read_without_a_server(visitor, open_tab, tmp_path, problems
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(path.as_uri())
     page.wait_for_selector(".lesson-card .question")
+    expect_large_type(Visitor(page))
     page.click("#tab-run")
     page.wait_for_selector(".race .lane")
     page.close()
+
+
+def test_large_type_enlarges_the_charts(visitor):
+    visitor.tab.click("#tab-lessons")
+    visitor.tab.click("text=Why speculation helps")
+    visitor.tab.wait_for_selector(".lesson-card")
+    expect_large_type(visitor)
+
+
+def expect_large_type(visitor: Visitor) -> None:
+    """Switch large type on and off: the fonts of every chart that is seen, and what its labels need, go along."""
+    sizes = """() => {
+        const { font, xaxis, height } = document.querySelector('.stage .plot.mask').layout;
+        return [font.size, xaxis.tickfont.size, height].map((size) => Math.round(10 * size));
+    }"""
+    visitor.wait_for_charts()
+    font, ticks, height = visitor.tab.evaluate(sizes)
+    assert (font, ticks) == (120, 100)
+    visitor.tab.click(".lesson-card .large-type")
+    visitor.expect(sizes, [162, 135, round(1.35 * height / 10) * 10])
+    visitor.expect("() => document.querySelector('.lesson-card .large-type').ariaPressed", "true")
+    visitor.tab.click(".lesson-card .large-type")
+    visitor.expect(sizes, [font, ticks, height])
 
 
 def test_labels_follow_the_browsers_language(context, analysed_url):
@@ -179,3 +214,22 @@ def test_a_chart_keeps_its_zoom_to_itself(visitor):
         visitor.tab.evaluate("document.body.classList.toggle('dark')")
         visitor.tab.wait_for_timeout(500)
     assert visitor.tab.evaluate(ranges) == zoomed and zoomed[1] == "whole"
+
+
+def test_pictures_of_charts_have_names_of_their_own_and_plain_buttons(visitor):
+    """Guards both routers, and three masks, that were saved under one name; and buttons as bold as their caption."""
+    charts = {
+        "Run": ["Router [con]", "Router [f]"],
+        "Step": ["as drawn", "as in its formula", "what runs"],
+    }
+    names = []
+    for tab, titles in charts.items():
+        visitor.tab.get_by_role("tab", name=tab).click()
+        for title in titles:
+            button = visitor.tab.get_by_label(f"Save {title} as PNG")
+            button.locator("xpath=ancestor::figure").locator(".main-svg").first.wait_for()
+            assert button.evaluate("own => getComputedStyle(own).fontWeight") == "400"
+            with visitor.tab.expect_download() as download:
+                button.click()
+            names.append(download.value.suggested_filename)
+    assert len(set(names)) == 5

@@ -95,3 +95,11 @@ def test_zoom_is_kept_from_step_to_step(visitor):
     visitor.expect("document.querySelector('.plot.tree').layout.xaxis.range.join()", "0.5,1.5")
     tab.locator(".pane.tree").get_by_role("button", name="Reset zoom").click()
     visitor.expect("document.querySelector('.plot.tree').layout.xaxis.range.join() === '0.5,1.5'", False)
+
+
+def test_experts_are_listed_only_where_a_router_ran(open_tab, url):
+    listed = "[...document.querySelectorAll('.stage .twins summary')].filter((own) => own.checkVisibility()).length"
+    visitor = Visitor(open_tab(url)).run("hello", max_new_tokens="12", k="2")
+    visitor.expect(listed, 2)
+    visitor.run("hello experts", max_new_tokens="12", k="2")
+    visitor.expect(listed, 3)

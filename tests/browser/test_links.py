@@ -117,3 +117,111 @@ def choose_a_mask_row(visitor: Visitor, name: str, row: str | None) -> None:
     visitor.tab.click("text=The mask in words")
     visitor.tab.locator(".stage .rows-list button[data-node='2']").first.click()
     visitor.tab.click("#tab-run")
+
+
+def test_a_race_is_run_with_the_settings_of_its_run(open_tab, url, tmp_path):
+    """Guards a race that took what the controls held by then."""
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello there", max_new_tokens="20", k="2", seed="5")
+    own = visitor.save(tmp_path)
+    visitor.tab.fill("#prompt-0 textarea", "something else")
+    visitor.tab.fill("#k input, #k textarea", "4")
+    run = visitor.tab.get_attribute(".stage", "data-run")
+    visitor.tab.click("#tab-run")
+    visitor.tab.click("text=Run again against plain decoding")
+    visitor.wait_for_end(after=run).tab.wait_for_selector(".race .lane")
+    raced = visitor.save(tmp_path)
+    assert raced["settings"] == own["settings"] | {"compare_plain": True}
+    assert raced["prompt"] == own["prompt"] and raced["text"] == own["text"]
+    assert visitor.tab.input_value("#prompt-0 textarea") == "something else"
+    visitor.expect("document.querySelector('#run').disabled", False)
+
+
+def test_a_saved_run_is_raced_with_its_own_settings(open_tab, url, tmp_path):
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello there", max_new_tokens="12", k="2", seed="5")
+    wait_for_address(visitor, seed="5")
+    visitor.expect("document.querySelector('#run').disabled", False)
+    visitor.tab.reload()
+    visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")', timeout=90000)
+    visitor.wait_for_end().tab.fill("#seed input, #seed textarea", "6")
+    visitor.tab.click("#tab-run")
+    visitor.tab.click("text=Run again against plain decoding")
+    visitor.tab.wait_for_selector('.stage .badge:has-text("LIVE")')
+    visitor.wait_for_end()
+    raced = visitor.save(tmp_path)["settings"]
+    assert (raced["seed"], raced["k"], raced["compare_plain"]) == (5, 2, True)
+
+
+def test_a_run_that_the_browser_has_kept_can_be_compared(open_tab, url):
+    """Guards a list of runs that left out those of this browser, which the server may have forgotten."""
+    visitor = Visitor(open_tab(url))
+    visitor.run("hello kept run", max_new_tokens="12", k="2")
+    kept = visitor.tab.get_attribute(".stage", "data-run")
+    wait_for_address(visitor, trace=kept)
+    visitor.expect("document.querySelector('#run').disabled", False)
+    visitor.tab.goto(url)
+    visitor.tab.wait_for_selector(".stage .head")
+    visitor.run("hello kept run", max_new_tokens="12", k="3").tab.click("#tab-compare")
+    titles = "[...document.querySelectorAll('.compare select option')].map((own) => own.textContent)"
+    visitor.expect(f"{titles}.filter((title) => title === 'saved run: lookahead: hello kept run').length", 1)
+    visitor.tab.select_option(".compare select", kept)
+    visitor.expect_text("Both answers are the same 12 tokens", ".compare")
+    assert visitor.tab.locator(".compare .lane").count() == 2
+
+
+def test_a_run_whose_tab_was_closed_is_kept_as_far_as_it_came(open_tab, url, tmp_path):
+    """Guards a live run that was lost where its end did not arrive."""
+    visitor = Visitor(open_tab(url))
+    visitor.ask("hello slow one", max_new_tokens="60", k="2")
+    visitor.expect("document.querySelectorAll('.stage .answer .group').length >= 3", True)
+    run = visitor.tab.get_attribute(".stage", "data-run")
+    address = wait_for_address(visitor, trace=run)
+    visitor.tab.close()
+    visitor = Visitor(open_tab(address))
+    for _ in range(2):
+        visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")')
+        visitor.wait_for_end().expect_text("the end of this run did not arrive", ".status")
+        assert visitor.statuses()
+        visitor.tab.reload()
+    visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")')
+    title = "document.querySelector('.stage .run-chooser select').selectedOptions[0].text"
+    visitor.expect(title, "lookahead: hello slow one (incomplete)")
+    trace = visitor.save(tmp_path)
+    assert trace["finish_reason"] == "stopped" and visitor.answer() == trace["text"]
+
+
+def test_a_run_whose_connection_was_lost_is_kept(open_tab, url):
+    visitor = Visitor(open_tab(url))
+    visitor.ask("hello slow two", max_new_tokens="60", k="2")
+    visitor.expect("document.querySelectorAll('.stage .answer .group').length >= 2", True)
+    run = visitor.tab.get_attribute(".stage", "data-run")
+    visitor.tab.evaluate("document.dispatchEvent(new CustomEvent('specviz:over'))")  # as after a lost connection
+    visitor.expect_text("the end of this run did not arrive", ".status")
+    visitor.expect("document.querySelector('.stage .run-chooser select').value", run)
+    wait_for_address(visitor, trace=run)
+    visitor.tab.click("#stop-run")
+    visitor.expect("document.querySelector('#run').disabled", False)
+    visitor.tab.reload()
+    visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")')
+
+
+def test_a_full_store_says_so_and_loses_nothing(context, url):
+    """Guards: a store that refused a run at its commit was not noticed, and nothing was said."""
+    own = context.browser.new_context()
+    own.set_default_timeout(90000)
+    tab = own.new_page()
+    own.new_cdp_session(tab).send("Storage.overrideQuotaForOrigin", {"origin": url.rstrip("/"), "quotaSize": 200_000})
+    tab.goto(url)
+    tab.wait_for_selector(".stage .head")
+    visitor = Visitor(tab).run("hello room", max_new_tokens="12", k="2")
+    titles = "[...document.querySelectorAll('.stage .run-chooser option')].map((own) => own.text)"
+    visitor.expect(f"{titles}.includes('lookahead: hello room')", True)
+    assert not tab.is_visible(".stage .alert")
+    visitor.run("hello no room", max_new_tokens="1200", k="2").expect_text("store is full", ".alert")
+    visitor.expect("document.querySelector('#run').disabled", False)
+    tab.reload()
+    tab.wait_for_selector(".stage .head")
+    visitor.expect(f"{titles}.includes('lookahead: hello room')", True)
+    visitor.expect(f"{titles}.includes('lookahead: hello no room')", False)
+    own.close()

@@ -394,3 +394,42 @@ def test_the_legend_of_a_tree_that_scrolls_is_seen_without_scrolling(open_tab, u
             return box.scrollWidth > box.clientWidth && legend.right <= box.getBoundingClientRect().right;
         }"""
     )
+
+
+def test_a_deep_tree_beside_its_mask_is_not_scrolled(open_tab, url):
+    """Guards: a level took 90 pixels where the tree says that 64 are enough for its labels."""
+    visitor = Visitor(open_tab(url, width=1600)).run("hello", max_new_tokens="40", k="6").wait_for_charts()
+    box = "document.querySelector('.pane.tree .scroll')"
+    visitor.expect("document.querySelector('.plot.tree').layout.meta.min_width >= 96 + 64 * 6", True)
+    assert visitor.tab.evaluate(f"{box}.getBoundingClientRect().width < 620")  # beside the mask
+    visitor.expect(f"{box}.scrollWidth - {box}.clientWidth", 0)
+    visitor.tab.set_viewport_size({"width": 390, "height": 900})
+    visitor.expect(f"{box}.scrollWidth > {box}.clientWidth", True)
+
+
+def test_a_race_starts_beside_run_and_shows_its_lanes(open_tab, url, tmp_path):
+    visitor = Visitor(open_tab(url))
+    visitor.tab.fill("#prompt-0 textarea", "hello race")
+    visitor.tab.fill("#max_new_tokens input, #max_new_tokens textarea", "12")
+    visitor.tab.click("#race")
+    visitor.tab.wait_for_selector(".race .lane")
+    assert visitor.save(tmp_path)["settings"]["compare_plain"] is True
+    visitor.expect("document.querySelector('#race').disabled", False)
+
+
+def test_plain_decoding_does_not_race_itself(open_tab, url):
+    visitor = Visitor(open_tab(url))
+    visitor.tab.click("#method input")
+    visitor.tab.click("[role=option]:has-text('Plain decoding')")
+    visitor.tab.click("#race")
+    visitor.tab.wait_for_selector("text=Plain decoding cannot race itself")
+    visitor.expect("document.querySelector('#run').disabled", False)
+
+
+def test_help_and_drafted_tokens_are_shown(open_tab, recorded_url):
+    visitor = Visitor(open_tab(recorded_url))
+    visitor.wait_for_end()
+    assert "drafted tokens per target pass" in visitor.text(".cards")
+    assert not visitor.tab.is_visible(".stage .help")
+    visitor.tab.click(".stage [aria-label=Help] >> nth=0")
+    visitor.expect_text("arrow walk through the steps", ".help")

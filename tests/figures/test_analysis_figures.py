@@ -67,6 +67,15 @@ def test_attention_that_was_not_recorded_has_no_line():
     assert figures.mask_proof_figure(without)["data"][0]["y"] == ["recorded mask", "mask by its rule"]
 
 
+def test_a_mask_that_was_not_recorded_has_no_line():
+    """Guards an empty line "recorded mask" in the proof of plain decoding, which keeps the rule alone."""
+    step = proof_step()
+    step.mask = step.mask.model_copy(update={"bits": None, "rows": [], "columns": []})
+    trace = figures.mask_proof_figure(prove_row(step, 2))["data"][0]
+    assert trace["y"] == ["mask by its rule"]
+    assert trace["text"] == [["visible", "visible", "visible", "masked", "visible"]]
+
+
 def test_rows_and_columns_are_named_by_what_they_hold():
     rule = MaskRule(name="contemplate", prefix=1, parents=[-1], k=1, s=1)
     assert [name_row(column) for column in expand_rule(rule).columns] == ["token␣0", "soft 1", "root #0", "con #0"]

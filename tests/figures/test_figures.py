@@ -168,6 +168,22 @@ def test_what_runs_is_the_formula_transposed() -> None:
     assert run_mask(2, 2, "causal") == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]
 
 
+def test_what_a_printed_cell_is_can_be_told_without_colours() -> None:
+    figure = figures.seed_drawing_figure(2, 2)
+    cells, *legend = figure["data"]
+    assert cells["text"] == [
+        ["●", "", "✕", "✕"],
+        ["✚", "●", "✕", "✕"],
+        ["✚", "✚", "●", ""],
+        ["✚", "✚", "", "●"],
+    ]
+    assert cells["texttemplate"] == "%{text}" and [entry["marker"]["symbol"] for entry in legend] == [
+        "circle",
+        "x",
+        "cross",
+    ]
+
+
 def test_the_seeds_figures_say_why_they_differ() -> None:
     figure = figures.seed_drawing_figure(4, 3)
     assert figure["layout"]["meta"]["reason"] == figures.SEED_REASON

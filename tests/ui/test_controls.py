@@ -8,6 +8,7 @@ from fake_engine import FakeEngine, make_run
 
 from specviz.settings import RunSettings, make_settings
 from specviz.trace import TokenTrace
+from specviz.ui import build_page
 from specviz.ui.controls import AUTO, build_controls, fields_of_values, is_used
 from specviz.ui.opening import EXAMPLES, choose_prompt
 from specviz.ui.request import VisitorLimits
@@ -89,3 +90,13 @@ def test_prompts_of_a_batch(controls):
 def test_only_controls_in_use_are_shown_at_first(controls):
     shown = {name for name, component in controls.settings.items() if component.visible}
     assert {"k", "selection"} <= shown and not {"threshold", "nodes", "experts"} & shown
+
+
+@pytest.mark.parametrize("space", [None, "someone/specviz"])
+def test_a_space_can_be_duplicated_where_it_is_one(monkeypatch, tmp_path, space):
+    monkeypatch.delenv("SPACE_ID", raising=False)
+    if space:
+        monkeypatch.setenv("SPACE_ID", space)
+    page = build_page(ENGINE, recordings=tmp_path)
+    (button,) = [block for block in page.blocks.values() if isinstance(block, gr.DuplicateButton)]
+    assert button.visible is (space is not None)

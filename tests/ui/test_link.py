@@ -7,7 +7,7 @@ from fake_engine import FakeEngine, make_run
 
 from specviz.settings import make_settings
 from specviz.ui.controls import Controls, build_controls
-from specviz.ui.link import read_link, write_link
+from specviz.ui.link import read_link, read_run, write_link
 from specviz.ui.request import VisitorLimits, make_request
 
 ENGINE = FakeEngine()
@@ -40,3 +40,14 @@ def test_what_is_not_offered_stays_as_it_is():
     controls = make_controls()
     updates = controls.fill([], {"method": "confu", "model": "../etc", "placeholder": "<b>", "unknown": "1"})
     assert values_after(controls, updates) == [part.value for part in controls.components]
+
+
+def test_a_link_is_run_as_it_says_whatever_the_controls_hold():
+    asked = make_settings(
+        model="scripted", k=3, max_new_tokens=20, stop=["x", "y"], seed=2**60, raw=True, selection="self-consistent"
+    )
+    run = make_run(0, "one", asked, ENGINE.info("scripted"))
+    link = [(name, text) for name, text in write_link(["one", "two"], run)] + [("trace", "x"), ("device", "cuda")]
+    again = make_request(*read_run(link), ENGINE, VisitorLimits())
+    assert again.prompts == ["one", "two"]
+    assert again.settings.model_dump(mode="json") == run.settings

@@ -84,7 +84,12 @@ function makeCell(value, place) {
 
 // A chart with what it is called, and buttons that save it.
 export function makeFigure(title, plot) {
-  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title, ' ', imageTools(title, plot)), plot.element);
+  return h('figure', { class: 'analysis-figure' }, h('figcaption', {}, title, ' ', makeTools(title, plot)), plot.element);
 }
 
-export const imageTools = (title, plot) => h('span', { class: 'tools' }, ...imageButtons(plot, title));
+// The same without a caption, in a pane that says already what the chart is.
+export function makeChart(title, plot) {
+  return h('div', { class: 'analysis-figure' }, makeTools(title, plot), plot.element);
+}
+
+const makeTools = (title, plot) => h('span', { class: 'tools' }, ...imageButtons(plot, title));

@@ -2,6 +2,7 @@
 
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
+import { listRuns as listSaved, readTrace } from '../saved_runs.js';
 import { parts, phrase, t } from '../words.js';
 import { makeFigure, makeTable, originTag } from './answer.js';
 import { chip, goButton } from './losslessness.js';
@@ -19,8 +20,10 @@ const METRICS = [
 ];
 
 export function makeCompare(stage) {
-  const plot = makePlot(stage, 'divergence');
-  const seen = new Map();
+  const plot = makePlot(stage, 'divergence', 'compared-divergence');
+  const seen = new Map(); // what was on this page
+  const sent = new Map(); // the handles of kept runs, which the server gets when it is asked about them
+  let choices = new Map(); // by the value of an option: its title, and a function that gives a handle to ask by
   const chooser = h('select', { onchange: () => compare() }, h('option', { value: '' }, t('choose a run…')));
   const file = h('input', { type: 'file', accept: '.json,.gz', onchange: () => readFile(file.files[0]) });
   const rows = h('select', { onchange: () => compare(Number(rows.value)) });
@@ -28,41 +31,51 @@ export function makeCompare(stage) {
   const result = h('div', { 'aria-live': 'polite' });
   const element = h('section', { class: 'analysis compare', 'aria-label': t('Two runs side by side'), hidden: '' },
     h('h3', {}, t('Two runs side by side')),
-    h('p', { class: 'hint' }, t('Choose a second run of the same prompt: a recorded one, one that was on this page before, or a trace file.')),
+    h('p', { class: 'hint' }, t('Choose a second run of the same prompt: a recorded one, one of this browser, or a trace file.')),
     h('div', { class: 'fields' }, h('label', {}, t('this run against '), chooser), rowChooser, h('label', {}, t('or a trace file '), file)), result);
 
   function update(state, changed) {
     element.hidden = !(stage.row && state.run.finished);
-    if (element.hidden || !['run', 'row', 'finish'].some((name) => changed.has(name))) return;
+    const isOther = ['run', 'row', 'finish'].some((name) => changed.has(name));
+    if (element.hidden || !(isOther || changed.has('saved'))) return;
     remember(state.run);
-    listRuns();
-    compare();
+    listRuns().then(() => isOther && compare());
   }
 
   function remember(run) {
-    if (!run.handle) return;
+    if (!run.handle || run.origin === 'recorded') return;
     const { method, model, settings } = run.rows[0].head;
     const name = run.name || t('{method} on {model}, seed {seed}', { method, model: model.name, seed: settings.seed ?? 0 });
-    seen.delete(run.handle);
-    seen.set(run.handle, run.name ? `${t(ORIGINS[run.origin])}: ${name}` : `${t(ORIGINS[run.origin])} ${seen.size + 1}: ${name}`);
+    seen.delete(run.id);
+    seen.set(run.id, { title: `${t(ORIGINS[run.origin])}: ${name}`, handle: () => run.handle });
     while (seen.size > MOST_REMEMBERED) seen.delete(seen.keys().next().value);
   }
 
-  function listRuns() {
+  // What can be chosen: runs that were on this page, those that this browser has kept, and the recorded ones.
+  async function listRuns() {
+    const saved = await listSaved().catch(() => []); // a private window may keep nothing
+    const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, { title: `${t(ORIGINS.recorded)}: ${t(title)}`, handle: () => `recorded/${name}` }]);
+    const kept = saved.map(({ id, title }) => [id, { title: `${t(ORIGINS.saved)}: ${title}`, handle: () => send(id) }]);
+    const others = [...seen].filter(([id]) => !saved.some((own) => own.id === id));
+    choices = new Map([...kept, ...others, ...recorded]);
+    const { run } = stage.state;
+    if (run.rows.length === 1) [run.id, run.handle].forEach((own) => choices.delete(own)); // rows of a batch can be compared with each other
     const { value } = chooser;
-    const recorded = stage.context.constants.recordings.map(({ name, title }) => [`recorded/${name}`, `${t(ORIGINS.recorded)}: ${t(title)}`]);
-    const listed = new Map([...seen, ...recorded]);
-    if (stage.state.run.rows.length === 1) listed.delete(stage.state.run.handle); // the rows of a batch can be compared with each other
-    const options = [...listed].map(([handle, name]) => h('option', { value: handle, selected: handle === value }, name));
+    const options = [...choices].map(([key, { title }]) => h('option', { value: key, selected: key === value }, title));
     chooser.replaceChildren(h('option', { value: '' }, t('choose a run…')), ...options);
+  }
+
+  function send(id) {
+    if (!sent.has(id)) sent.set(id, readTrace(id).then((trace) => stage.ask('keep', { trace })));
+    return sent.get(id);
   }
 
   async function readFile(chosen) {
     if (!chosen) return;
     try {
       const handle = await stage.ask('keep', { trace: await textOf(chosen) });
-      seen.set(handle, chosen.name);
-      listRuns();
+      seen.set(handle, { title: chosen.name, handle: () => handle });
+      await listRuns();
       chooser.value = handle;
       await compare();
     } catch (error) {
@@ -76,11 +89,12 @@ export function makeCompare(stage) {
     rowChooser.hidden = true;
     if (!chooser.value) return;
     try {
-      const found = await stage.askOfRun('compare', { other: chooser.value, other_row: row });
+      const found = await stage.askOfRun('compare', { other: await choices.get(chooser.value).handle(), other_row: row });
       rowChooser.hidden = !found.rows.length;
       rows.replaceChildren(...found.rows.map((prompt, i) => h('option', { value: i, selected: i === found.row }, `${i + 1}: ${prompt}`)));
       result.replaceChildren(...show(found));
     } catch (error) {
+      sent.delete(chooser.value);
       result.replaceChildren(h('p', { class: 'hint' }, error.message));
     }
   }

@@ -10,7 +10,7 @@ export function makeExpertHistory(stage) {
 
   function show({ sites }) {
     return [h('div', { class: 'figures' }, ...sites.map(({ site, title, figure }) => {
-      if (!plots.has(site)) plots.set(site, makePlot(stage, 'routing_history'));
+      if (!plots.has(site)) plots.set(site, makePlot(stage, 'routing_history', `routing_history-${site}`));
       const plot = plots.get(site);
       plot.draw(figure).then(() => { plot.listens ??= plot.element.on('plotly_click', ({ points }) => choose(site, points[0])); });
       return makeFigure(t('Router {site}', { site: title }), plot);

@@ -3,7 +3,7 @@
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
 import { phrase, t } from '../words.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 
 export function makeHindsight(stage) {
   const plot = makePlot(stage, 'hindsight');
@@ -19,7 +19,7 @@ export function makeHindsight(stage) {
       h('p', {}, t('The best fixed tree of as many nodes would have given at least {best} tokens a pass; this run gave {own}.', {
         best: found.best_tokens_per_pass.toFixed(2), own: found.tokens_per_pass.toFixed(2),
       }), ' ', originTag('computed')),
-      imageTools(t('The trees in hindsight'), plot), plot.element,
+      makeChart(t('The trees in hindsight'), plot),
       h('details', {}, h('summary', {}, t('The best tree as a list')), h('p', { class: 'places' }, found.best.join(', ') || t('the root alone'))),
     ];
   }

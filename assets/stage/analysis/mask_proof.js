@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 import { phrase, t } from '../words.js';
 
 export function makeMaskProof(stage) {
@@ -18,7 +18,7 @@ export function makeMaskProof(stage) {
     async function prove() {
       const proof = await ask('mask_proof', { mask_row: Number(chooser.value) });
       plot.draw(proof.figure);
-      result.replaceChildren(...describe(proof), imageTools(t('Mask proof'), plot), plot.element);
+      result.replaceChildren(...describe(proof), makeChart(t('Mask proof'), plot));
     }
 
     prove().catch((error) => result.replaceChildren(h('p', { class: 'hint' }, error.message)));
@@ -27,7 +27,7 @@ export function makeMaskProof(stage) {
 
   function showAlone(proof) {
     plot.draw(proof.figure);
-    return [h('p', {}, t('row {n}', { n: proof.label })), ...describe(proof), imageTools(t('Mask proof'), plot), plot.element];
+    return [h('p', {}, t('row {n}', { n: proof.label })), ...describe(proof), makeChart(t('Mask proof'), plot)];
   }
 
   return makeAnswerPane(stage, {
@@ -44,18 +44,20 @@ function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, att
   const flows = error !== null;
   const verdict = leaks.length ? t('A LEAK: {columns} can be read although masked.', { columns: leaks.join(', ') })
     : differs ? t('Record and rule differ: a column that the rule shows was masked.')
-      : t('No leak: {n} masked columns{recorded}{flows}.', {
-        n: masked, recorded: recorded ? t(', recorded as masked') : '', flows: flows ? t(', with attention of exactly zero') : '',
-      });
+      : !recorded && !flows ? t('No leak by the rule alone: {n} masked columns.', { n: masked })
+        : t('No leak: {n} masked columns{recorded}{flows}.', {
+          n: masked, recorded: recorded ? t(', recorded as masked') : '', flows: flows ? t(', with attention of exactly zero') : '',
+        });
   const before = first ? t(' Of the {n} earlier columns the row sees {seen}.', { n: first, seen: earlier[1] }) : '';
   return [
     h('p', { class: leaks.length || differs ? 'verdict bad' : 'verdict' }, h('strong', {}, verdict), before, ' ', originTag(recorded ? 'recorded' : 'computed')),
-    h('p', { class: 'hint' }, describeFlow(flows, attended, error)),
+    h('p', { class: 'hint' }, describeFlow(flows, attended, error, recorded)),
   ];
 }
 
-function describeFlow(flows, attended, error) {
+function describeFlow(flows, attended, error, recorded) {
   if (flows) return t('Attention is over all layers and heads. The layers’ own output differs from these weights’ by at most {error} of its size: they are what flowed.', { error: error.toPrecision(2) });
   if (attended !== null) return t('Attention was recorded for row {n} alone.', { n: attended });
+  if (!recorded) return t('Of this pass the rule alone is kept, as of every prefill, of plain decoding and in a light record: the mask itself was not recorded, nor what attention flowed.');
   return t('Attention was not recorded in this run: ask for it under “More settings”, “Attention of row”.');
 }

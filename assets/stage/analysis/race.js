@@ -4,7 +4,7 @@
 import { h, pieceNodes } from '../dom.js';
 import { makePlot } from '../plot.js';
 import { phrase, t } from '../words.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 
 const SPEEDS = [0.25, 0.5, 1, 2, 5];
 const NAMES = { plain: phrase('plain decoding'), lookahead: 'Lookahead Attention', eagle3: 'EAGLE-3', confu: 'ConFu' };
@@ -20,7 +20,7 @@ export function makeRace(stage) {
     const clock = makeClock(lanes, Math.max(race.plain.arrivals.at(-1).ms, race.own.arrivals.at(-1).ms));
     stop = clock.pause;
     plot.draw(race.figure);
-    return [describe(race), clock.element, ...lanes.map((lane) => lane.element), imageTools(t('Race on one clock'), plot), plot.element];
+    return [describe(race), clock.element, ...lanes.map((lane) => lane.element), makeChart(t('Race on one clock'), plot)];
   }
 
   return makeAnswerPane(stage, {
@@ -33,17 +33,15 @@ export function makeRace(stage) {
   });
 }
 
-// Without a plain lane nothing is shown and nothing is guessed.
+// Without a plain lane nothing is shown and nothing is guessed. A run whose link says what was asked is raced as it was,
+// whatever the controls hold by now.
 function offerRace(stage) {
-  const again = h('button', { type: 'button', onclick: raceAgain }, t('Run again against plain decoding'));
-  const isOwn = stage.state.run.origin === 'live'; // what the controls hold is what this run was asked; a saved one's is not
-  return [h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.')), isOwn ? again : null];
-}
-
-function raceAgain() {
-  const compare = document.querySelector('#compare_plain input');
-  if (!compare.checked) compare.click();
-  document.querySelector('#run').click();
+  const { link } = stage.state.run;
+  const missing = h('p', {}, t('Plain decoding was not run beside this run, so there is no race and no speed-up.'));
+  if (!link.length) return missing;
+  const raced = [...link.filter(([name]) => name !== 'compare_plain'), ['compare_plain', 'true']];
+  const again = h('button', { type: 'button', onclick: () => stage.runAgain(raced) }, t('Run again against plain decoding'));
+  return [missing, again, h('p', { class: 'hint' }, t('It is run with its own prompt, settings and seed, not with what the controls hold.'))];
 }
 
 function describe({ plain, own, speedup }) {

@@ -2,7 +2,7 @@
 
 import { h } from '../dom.js';
 import { makePlot } from '../plot.js';
-import { imageTools, makeAnswerPane, originTag } from './answer.js';
+import { makeAnswerPane, makeChart, originTag } from './answer.js';
 import { phrase, t } from '../words.js';
 
 export function makeWaterfall(stage) {
@@ -11,7 +11,7 @@ export function makeWaterfall(stage) {
   function show({ waterfall, ms, record_ms: record }) {
     plot.draw(waterfall);
     return [h('p', {}, t('The step took {ms} ms; recording it for this page took another {record} ms.', { ms: ms.toFixed(1), record: record.toFixed(1) }), ' ', originTag('measured')),
-      imageTools(t('Time of this step'), plot), plot.element];
+      makeChart(t('Time of this step'), plot)];
   }
 
   return makeAnswerPane(stage, {

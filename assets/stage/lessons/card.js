@@ -2,6 +2,7 @@
 
 import { h } from '../dom.js';
 import { download } from '../download.js';
+import { makeLargeType } from '../type_size.js';
 import { t } from '../words.js';
 import { inline, paragraphs } from './markdown.js';
 
@@ -16,7 +17,7 @@ export function openCard(stage, lesson, places) {
   const save = h('button', { type: 'button', class: 'small', hidden: stage.context.isOffline, onclick: savePage }, t('Save as a page'));
   const close = h('button', { type: 'button', class: 'small', onclick: () => closeCard(stage) }, t('Close the lesson'));
   const element = h('section', { class: 'lesson-card', 'aria-label': t('Lesson') },
-    h('div', { class: 'line' }, h('h3', {}, lesson.title), where, save, close), body, h('div', { class: 'line' }, back, next));
+    h('div', { class: 'line' }, h('h3', {}, lesson.title), where, makeLargeType(stage), save, close), body, h('div', { class: 'line' }, back, next));
 
   function show(place) {
     current = place;

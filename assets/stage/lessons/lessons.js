@@ -1,23 +1,22 @@
 // The lessons of the page: choose one, read one from a file, or write one (author.js).
 
 import { h } from '../dom.js';
+import { makeLargeType } from '../type_size.js';
 import { language, t } from '../words.js';
 import { makeAuthor } from './author.js';
 import { closeCard, openCard } from './card.js';
 
 const LANGUAGES = { en: 'English', zh: '中文' };
-const LARGE = '135%';
 
 export function makeLessons(stage) {
   const list = h('ol', { class: 'lesson-list' });
   const told = h('p', { class: 'hint', role: 'status' });
   const choice = h('select', { onchange: draw }, ...Object.entries(LANGUAGES).map(([code, name]) => h('option', { value: code, lang: code }, name)));
-  const large = h('button', { type: 'button', 'aria-pressed': 'false', onclick: toggleLarge }, t('Large type'));
   const file = h('input', { type: 'file', accept: '.md,.txt', onchange: () => readFile(file.files[0]) });
   const author = makeAuthor(stage, openHere);
   const element = h('section', { class: 'analysis lessons', 'aria-label': t('Lessons') }, h('h3', {}, t('Lessons')),
     h('p', { class: 'hint' }, t('Each lesson walks through a recorded run: a few scenes, a question before its answer, something to change.')),
-    h('div', { class: 'fields' }, h('label', {}, t('Language'), choice), large), list, told,
+    h('div', { class: 'fields' }, h('label', {}, t('Language'), choice), makeLargeType(stage)), list, told,
     h('label', {}, t('A lesson from a file, on its recorded run, else on the one that is shown'), file), author.element);
   let lessons = null;
 
@@ -70,12 +69,6 @@ export function makeLessons(stage) {
   function tell(error) {
     closeCard(stage);
     told.textContent = error.message;
-  }
-
-  function toggleLarge() {
-    const on = large.getAttribute('aria-pressed') !== 'true';
-    large.setAttribute('aria-pressed', String(on));
-    document.documentElement.style.fontSize = on ? LARGE : '';
   }
 
   return { element, update };

@@ -11,7 +11,7 @@ Letters: K nodes run a level, C candidates, X expanded nodes (the root first), T
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import overload
 
@@ -85,6 +85,14 @@ class DraftedRound:
         nodes[self.chosen] = torch.arange(1, len(self.chosen) + 1, device=self.chosen.device)
         nodes[-1] = 0
         return nodes
+
+    def copied(self) -> DraftedRound:
+        """Return the same round in memory of its own."""
+        drafted = self.candidates
+        columns = (drafted.token_ids, drafted.parents, drafted.log_probs, drafted.scores)
+        candidates = Candidates(*(column.clone() for column in columns))
+        own = {name: getattr(self, name).clone() for name in ("chosen", "expanded", "log_probs")}
+        return replace(self, candidates=candidates, **own)
 
     def tree(self, root_id: int) -> DraftTree:
         """Return the chosen candidates under `root_id`; the one place of a round that waits for the device."""

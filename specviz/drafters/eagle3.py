@@ -2,24 +2,25 @@
 
 After a pass the head reads the verified tokens with the target's true features (low, mid and high
 layer) and keeps these rows alone in its cache; then it drafts level by level on its own outputs
-(EAGLE, `cnets.py`; the tree: `draft_tree.py`).
+(EAGLE, `cnets.py`; a round: `draft_round.py`, its tree: `draft_tree.py`).
 
-Letters: M newly verified rows, K nodes of a level, F width of the target's features, H hidden of the draft.
+Letters: M newly verified rows, F width of the target's features, H hidden of the draft.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
 from specviz.decoding.tree import DraftTree
 from specviz.drafters.base import DraftEvidence, PassResult, Proposal, UnverifiedToken
-from specviz.drafters.draft_tree import DraftedRound, Frontier, NodeLogProbs, TreeShape, UnsentDrafts, grow_tree
+from specviz.drafters.draft_round import FixedRounds, SlicedWindow, draft_round
+from specviz.drafters.draft_tree import DraftedRound, NodeLogProbs, TreeShape, UnsentDrafts
 from specviz.drafters.draft_vocabulary import DraftVocabulary
-from specviz.drafters.eagle3_head import CacheView, DraftCache, DraftHead
+from specviz.drafters.eagle3_head import DraftCache, DraftHead
 from specviz.target.cache import SoftRows
 from specviz.target.model import Target
 from specviz.trace import DrafterInfo
@@ -102,6 +103,7 @@ class HeadRun:
         self._last: tuple[Tensor, Tensor] | None = None  # inputs (1, 2H) and state (1, H) of the last verified row
         target = drafter.target
         self.cache = DraftCache(drafter.head.config, len(prompt_ids) + HEADROOM, target.device, target.dtype)
+        self._fixed = FixedRounds(drafter, self.cache)
 
     @property
     def last_state(self) -> Tensor:
@@ -142,32 +144,6 @@ class HeadRun:
     def draft(self, depth: int, gate: Tensor | None = None) -> DraftedRound:
         """Draft a round of at most `depth` levels; `gate` lets it see the future token."""
         assert self._last is not None, "a round follows a pass"
-        inputs, state = self._last
-        angles = self._head.rotary.at(self.cache.length - 1, 1, state)
-        fed, normed = self._head.read(inputs, state, angles, self.cache, CacheView(self.cache.end, gate=gate))
-        shape = replace(self._drafter.shape, depth=depth)
-        levels = _Levels(self._drafter, self.cache, fed, gate)
-        return grow_tree(self._head.log_probs(normed)[0], levels.expand, shape, self._drafter.vocabulary)
-
-
-class _Levels:
-    """Runs one level after the other on the head's own features; each node sees its ancestors and itself."""
-
-    def __init__(self, drafter: Eagle3Drafter, cache: DraftCache, fed: Tensor, gate: Tensor | None) -> None:
-        self._drafter, self._head, self._cache, self._gate = drafter, drafter.head, cache, gate
-        self._states = fed  # (K, H)
-        self._seen = torch.zeros(1, 0, dtype=torch.bool, device=fed.device)  # (K, tree columns)
-
-    def expand(self, frontier: Frontier) -> Tensor:
-        """Return the log-probabilities (K, N) after the nodes of a frontier."""
-        states = self._states[frontier.parent_rows]
-        own = torch.eye(len(states), dtype=torch.bool, device=states.device)
-        column = self._cache.end + self._seen.shape[1]
-        seen = torch.cat([self._seen[frontier.parent_rows], own], dim=1)
-        inputs = self._head.inputs(self._drafter.embed(frontier.token_ids), states)
-        angles = self._head.rotary.at(self._cache.length + frontier.level - 1, 1, states)
-        self._head.remember(inputs, angles, self._cache, column)
-        view = CacheView(column + len(states), seen, self._gate)
-        self._states, normed = self._head.read(inputs, states, angles, self._cache, view)
-        self._seen = seen
-        return self._head.log_probs(normed)
+        if self._drafter.target.fixed_shapes:
+            return self._fixed.draft(self._last, depth, gate)
+        return draft_round(self._drafter, SlicedWindow(self._head, self.cache), self._last, depth, gate)

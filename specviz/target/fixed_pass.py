@@ -19,6 +19,7 @@ from torch import Tensor
 
 from specviz.target.cache import RowCache
 from specviz.target.hidden import Hidden
+from specviz.target.replayed import Replayed
 
 ROW_RUNGS = (1, 8, 16, 32, 48, 64, 96, 128)
 
@@ -66,16 +67,12 @@ class FixedPass:
         self._positions = torch.zeros(n_batch, n_rows, dtype=torch.long, device=like.device)
         self._mask = torch.zeros(n_batch, 1, n_rows, n_columns, dtype=torch.bool, device=like.device)
         self._columns = torch.zeros(n_rows, dtype=torch.long, device=like.device)
-        self._n_runs = 0
-        self._replay: Callable[[], Hidden] | None = None
+        self._replayed: Replayed[Hidden] = Replayed()
 
     def run(self, embeds: Tensor, positions: Tensor, mask: Tensor, cache: RowCache) -> Hidden:
         """Run the rows (B, R, H); the result holds no memory that a later pass overwrites."""
         self._fill(embeds, positions, mask, cache.base)
-        if self._replay is None and self._n_runs > 0 and cache.capture is not None:
-            self._replay = cache.capture(lambda: self._run(cache))
-        hidden = self._run(cache) if self._replay is None else self._replay()
-        self._n_runs += 1
+        hidden = self._replayed.run(lambda: self._run(cache), cache.capture)
         rows = slice(embeds.shape[1])
         features = None if hidden.features is None else hidden.features[:, rows].clone()
         return Hidden(hidden.last[:, rows].clone(), mask, features)
@@ -94,16 +91,3 @@ class FixedPass:
         self._mask.zero_()
         self._mask[:, :, :n_rows, : mask.shape[-1]] = mask
         self._mask[:, :, range(n_rows, n_padded), range(base + n_rows, base + n_padded)] = True
-
-
-def capture_cuda_graph(run: Callable[[], Hidden]) -> Callable[[], Hidden]:
-    """Capture a pass that has run before as a CUDA graph; what is returned replays it into the same memory."""
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        hidden = run()
-
-    def replay() -> Hidden:
-        graph.replay()
-        return hidden
-
-    return replay

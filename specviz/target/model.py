@@ -20,9 +20,10 @@ from transformers.cache_utils import Cache
 from specviz.target.attention import probed
 from specviz.target.cache import Capture, RowCache, SoftRows
 from specviz.target.experts import captured_routing, find_routers
-from specviz.target.fixed_pass import capture_cuda_graph, fits, run_fixed
+from specviz.target.fixed_pass import fits, run_fixed
 from specviz.target.hidden import Hidden
 from specviz.target.place_cache import PlaceCache
+from specviz.target.replayed import capture_cuda_graph
 from specviz.target.tokenizer import Tokenizer
 from specviz.trace import ModelInfo
 

@@ -1,4 +1,4 @@
-"""Passes of fixed shape give what passes of their own shape give; a stand-in plays the CUDA graph.
+"""Passes and draft rounds of fixed shape give what those of their own shape give; a stand-in plays the CUDA graph.
 
 The stand-in keeps what a graph demands: the same function over the same tensors, into memory that is used again.
 """
@@ -6,18 +6,23 @@ The stand-in keeps what a graph demands: the same function over the same tensors
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from transformers import MistralConfig, MistralForCausalLM
 
+from specviz.drafters.draft_round import FixedWindow, SlicedWindow
+from specviz.drafters.draft_tree import DraftedRound
+from specviz.drafters.eagle3 import Eagle3Drafter
+from specviz.drafters.eagle3_head import DraftCache
 from specviz.drafters.plain import PlainDrafter
 from specviz.settings import make_settings
 from specviz.target.fixed_pass import ROW_RUNGS
 from specviz.target.hidden import Hidden
 from specviz.target.model import Target
-from specviz.trace import BatchTrace
-from tests.heads import GuidedDrafter, confu_drafter, random_head
+from specviz.trace import BatchTrace, NodeTrace
+from tests.heads import SHAPE, GuidedDrafter, confu_drafter, random_head
 from tests.kit import OracleDrafter, answer_of, plain_answer, run_lane, tiny_engine, tiny_target
 
 PROMPT = list(b"the quick brown fox")
@@ -30,19 +35,24 @@ class Recorder:
     def __init__(self) -> None:
         self.n_captured = self.n_replayed = 0
 
-    def __call__(self, run: Callable[[], Hidden]) -> Callable[[], Hidden]:
+    def __call__(self, run: Callable[[], Any]) -> Callable[[], Any]:
         kept = run()
         self.n_captured += 1
 
-        def replay() -> Hidden:
+        def replay() -> Any:
             self.n_replayed += 1
-            new = run()
-            kept.last.copy_(new.last)
-            if kept.features is not None and new.features is not None:
-                kept.features.copy_(new.features)
+            for old, new in zip(tensors_of(kept), tensors_of(run()), strict=True):
+                old.copy_(new)
             return kept
 
         return replay
+
+
+def tensors_of(result: Hidden | DraftedRound) -> list[torch.Tensor]:
+    """Return what a pass or a round returns in memory of the graph's."""
+    if isinstance(result, Hidden):
+        return [part for part in (result.last, result.features) if part is not None]
+    return [*vars(result.candidates).values(), result.chosen, result.expanded, result.log_probs]
 
 
 @pytest.fixture
@@ -78,6 +88,48 @@ def test_a_run_has_the_tokens_and_the_trees_of_passes_of_their_own_shape(target:
     ]
     assert [step.mask for step in own] == [step.mask for step in other]
     assert [step.kv for step in own] == [step.kv for step in other]
+
+
+def draft_tops(node: NodeTrace) -> list[int]:
+    tops = node.next.draft_top5 if node.next else None
+    return [top.token_id for top in tops or []]
+
+
+@pytest.mark.parametrize("method", ["eagle3", "confu"])
+def test_a_round_is_held_for_each_depth_and_copied_out(target: Target, fixed: Target, method: str):
+    """What a record reads later, of any step, is that step's own; the shadow tree without f is a round too."""
+    runs = []
+    for each in (target, fixed):
+        drafter = confu_drafter(each) if method == "confu" else Eagle3Drafter(each, random_head(each), SHAPE)
+        runs.append(run_lane(each, drafter, PROMPT, N_NEW)[1])
+    assert any(draft_tops(node) for step in runs[0] for node in step.nodes)
+    for own, other in zip(*runs, strict=True):
+        assert [node.token_id for node in own.nodes] == [node.token_id for node in other.nodes]
+        assert [node.token_id for node in own.candidates or []] == [node.token_id for node in other.candidates or []]
+        assert [node.token_id for node in own.shadow or []] == [node.token_id for node in other.shadow or []]
+        for node, twin in zip(own.nodes, other.nodes, strict=True):
+            assert (node.score, node.draft_prob) == pytest.approx((twin.score, twin.draft_prob), abs=1e-4)
+            assert draft_tops(node) == draft_tops(twin)
+    if isinstance(fixed.capture, Recorder):
+        assert fixed.capture.n_replayed > 1.5 * N_NEW  # passes and rounds
+
+
+def test_a_window_of_fixed_shape_shows_the_columns_in_use_and_no_other(target: Target):
+    """Two verified rows in a cache of six columns, behind the future token's; two tree rows before this one's two."""
+    loaded = random_head(target)
+    cache = DraftCache(loaded.head.config, 6, target.device, target.dtype)
+    cache.length = 2
+    window = FixedWindow(loaded.head.rotary.at(0, 16, cache.keys), cache, torch.tensor([cache.end]))
+    seen = torch.tensor([[1, 0, 1, 0], [0, 1, 0, 1]], dtype=torch.bool)
+    assert window.view(None, None).tree.int().tolist() == [[1, 1, 0, 0, 0, 0]]
+    assert window.view(seen, None).tree.int().tolist() == [[1, 1, 1, 0, 1, 0], [1, 1, 0, 1, 0, 1]]
+    rows = torch.ones(2, 2, 16)
+    window.write(2, rows, 2 * rows)
+    assert cache.keys[0, :, 0].tolist() == [0, 0, 0, 0, 0, 1, 1] and cache.values[1, 6, 3] == 2
+    sliced = SlicedWindow(loaded.head, cache)
+    for level in (0, 3):
+        for own, other in zip(window.angles(level, rows), sliced.angles(level, rows), strict=True):
+            assert torch.equal(own, other)
 
 
 def test_a_graph_serves_all_passes_of_its_shape_until_the_memory_moves(fixed: Target):

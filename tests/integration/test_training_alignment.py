@@ -5,8 +5,9 @@ import torch
 from specviz.decoding.layout import RowLayout
 from specviz.decoding.masks import MaskBuilder
 from specviz.drafters.confu import run_soft_prompt
+from specviz.drafters.draft_round import Levels, SlicedWindow
 from specviz.drafters.draft_tree import Frontier
-from specviz.drafters.eagle3 import Eagle3Drafter, _Levels
+from specviz.drafters.eagle3 import Eagle3Drafter
 from specviz.drafters.eagle3_head import CacheView
 from specviz.training.anchors import AnchorConfig, sample_anchors
 from specviz.training.seeds import derive_draws
@@ -31,7 +32,7 @@ def drafted(drafter, answer, row: int, gate=None, future=None) -> list[torch.Ten
     inputs, state = run._last
     angles = head.rotary.at(run.cache.length - 1, 1, state)
     fed, normed = head.read(inputs, state, angles, run.cache, CacheView(run.cache.end, gate=gate))
-    outputs, levels = [head.log_probs(normed)[0]], _Levels(drafter, run.cache, fed, gate)
+    outputs, levels = [head.log_probs(normed)[0]], Levels(drafter, SlicedWindow(head, run.cache), fed, gate)
     for step in UNROLLED_STEPS[1:]:
         token = torch.tensor([ids[row + 1 + step]])
         outputs.append(levels.expand(Frontier(step, token, torch.zeros(1, dtype=torch.long)))[0])

@@ -59,7 +59,7 @@ def test_no_english_in_a_step(visitor):
     visitor.tab.wait_for_selector(".inspector .facts")
     visitor.tab.wait_for_selector(".what-if .outcome p")
     visitor.tab.wait_for_selector(".mask-proof .plot .main-svg")
-    for twin in visitor.tab.locator(".twins summary").all():
+    for twin in visitor.tab.locator(".twins summary:visible").all():
         twin.click()
     visitor.wait_for_charts()
     assert english_in(visitor, ".inspector .why") == []

@@ -53,6 +53,7 @@ def expected_cards(metrics: dict[str, Any]) -> list[list[str]]:
     depths = list(metrics["acceptance_by_depth"].values())[:8]
     texts = {
         "tau": lambda value: write(value, 2),
+        "tau_draft": lambda value: write(value, 2),
         "speedup": lambda value: write(value, 2, "×"),
         "tokens_per_second": lambda value: write(value, 1),
         "acceptance_rate": lambda value: f"{write_percent(value)} %",

@@ -106,8 +106,8 @@ def test_zoom_is_kept_while_steps_go_on_streaming(running, handle):
     zoomed = running.tab.evaluate(RANGES)
     running.tab.evaluate("window.drawn = {}")
     before = count(running)
-    running.tab.wait_for_function("window.drawn.tree >= 3 && window.drawn.mask >= 3")
-    assert count(running) >= before + 2 and running.tab.evaluate(FOLLOWS) == "true"
+    running.tab.wait_for_function(f"window.drawn.tree >= 3 && window.drawn.mask >= 3 && {N_STEPS} >= {before + 2}")
+    assert running.tab.evaluate(FOLLOWS) == "true"
     assert running.tab.evaluate(RANGES) == zoomed
     for name in ("tree", "mask"):
         running.tab.locator(f".pane.{name}").get_by_role("button", name="Reset zoom").click()

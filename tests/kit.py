@@ -8,6 +8,7 @@ ORACLE: a drafter that proposes a known answer, with every m-th token replaced b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer as RawTokenizer
@@ -73,6 +74,13 @@ def tiny_target(config: PreTrainedConfig | None = None, model_class: type = Llam
     """Return a random target in float32, probed like any other."""
     torch.manual_seed(seed)
     return wrap_model(model_class(config or tiny_config()), byte_tokenizer(), TINY_INFO)
+
+
+def save_target(target: Target, folder: Path) -> Path:
+    """Write a target as a model folder that loads by its path; return it."""
+    target.tokenizer._hf.save_pretrained(folder)
+    target.model.save_pretrained(folder)
+    return folder
 
 
 def tiny_engine(target: Target) -> Engine:

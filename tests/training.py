@@ -16,6 +16,7 @@ from specviz.training.corpus import Answer
 from specviz.training.eagle3 import Eagle3Trainee, UnrollConfig, count_vocabulary
 from specviz.training.features import FeatureStore
 from specviz.training.lookahead import SlotTrainee, SlotTrainingConfig, start_slots
+from specviz.training.plan import is_held_out
 from tests.heads import random_head, random_parts
 
 UNROLLED = UnrollConfig(n_steps=3)
@@ -29,6 +30,14 @@ def tiny_corpus(n: int = 12, seed: int = 0) -> list[Answer]:
         Answer("file", 0.0, f"prompt {seed} {i}", _ids(5 + i % 3, generator), _ids(length, generator))
         for i, length in enumerate(lengths)
     ]
+
+
+def save_corpus(path: Path, seed: int = 0) -> Path:
+    """Write a corpus that leaves answers to measure; return its path."""
+    answers = tiny_corpus(120, seed)
+    assert any(is_held_out(answer.prompt) for answer in answers)
+    path.write_text("".join(answer.to_json() + "\n" for answer in answers), encoding="utf-8")
+    return path
 
 
 def _ids(n: int, generator: torch.Generator) -> tuple[int, ...]:

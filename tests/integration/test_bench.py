@@ -18,7 +18,7 @@ from specviz.metrics import pool_metrics
 from specviz.trace import load_trace
 from specviz.training.curve import Curve
 from tests.heads import random_head, random_parts
-from tests.kit import Target, tiny_target
+from tests.kit import Target, save_target, tiny_target
 
 QUESTIONS = [
     (81, "writing", "the sea, the sea"),
@@ -37,8 +37,7 @@ def target() -> Target:
 def folder(target: Target, tmp_path_factory) -> Path:
     """A folder with the target, two checkpoints of a head and the questions."""
     folder = tmp_path_factory.mktemp("bench")
-    target.tokenizer._hf.save_pretrained(folder / "tiny")
-    target.model.save_pretrained(folder / "tiny")
+    save_target(target, folder / "tiny")
     for seed in (0, 1):
         save_head(folder / f"head{seed}", target, seed)
     lines = [json.dumps({"question_id": i, "category": c, "turns": [turn, "more"]}) for i, c, turn in QUESTIONS]

@@ -6,7 +6,7 @@ import pytest
 
 from specviz.__main__ import main
 from specviz.trace import load_trace
-from tests.kit import Target, tiny_target
+from tests.kit import Target, save_target, tiny_target
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +16,7 @@ def target() -> Target:
 
 @pytest.fixture
 def folder(target: Target, tmp_path):
-    target.tokenizer._hf.save_pretrained(tmp_path / "tiny")
-    target.model.save_pretrained(tmp_path / "tiny")
+    save_target(target, tmp_path / "tiny")
     return tmp_path
 
 

@@ -7,9 +7,8 @@ import pytest
 
 from specviz.__main__ import main
 from specviz.trace import load_trace
-from specviz.training.plan import is_held_out
-from tests.kit import tiny_target
-from tests.training import tiny_corpus
+from tests.kit import save_target, tiny_target
+from tests.training import save_corpus
 
 SHORT = ["--steps", "2", "--batch-tokens", "60", "--warm-up", "1", "--measure-every", "2", "--save-every", "2"]
 
@@ -17,12 +16,9 @@ SHORT = ["--steps", "2", "--batch-tokens", "60", "--warm-up", "1", "--measure-ev
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny target, and a corpus that leaves answers to measure."""
-    made, target = tmp_path_factory.mktemp("train"), tiny_target()
-    target.tokenizer._hf.save_pretrained(made / "tiny")
-    target.model.save_pretrained(made / "tiny")
-    answers = tiny_corpus(120)
-    assert any(is_held_out(answer.prompt) for answer in answers)
-    (made / "answers.jsonl").write_text("".join(answer.to_json() + "\n" for answer in answers), encoding="utf-8")
+    made = tmp_path_factory.mktemp("train")
+    save_target(tiny_target(), made / "tiny")
+    save_corpus(made / "answers.jsonl")
     return made
 
 

@@ -11,7 +11,7 @@ from specviz.analysis.losslessness import NEAR_TIE
 from specviz.evaluation import lossless
 from specviz.evaluation.exactness import judge_answer
 from specviz.evaluation.rounding import Answer, measure, teacher_forced
-from tests.kit import plain_answer, tiny_target
+from tests.kit import plain_answer, save_target, tiny_target
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,7 @@ def test_a_difference_is_a_near_tie_only_in_16_bits_and_where_logits_are_close()
 
 def test_lossless_counts_untrained_heads_too(tmp_path, monkeypatch, capsys):
     target = tiny_target()
-    target.tokenizer._hf.save_pretrained(tmp_path / "tiny")
-    target.model.save_pretrained(tmp_path / "tiny")
+    save_target(target, tmp_path / "tiny")
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"question_id": 1, "category": "a", "turns": ["b"]}\n', encoding="utf-8")
     paths = ["--questions", str(questions), "--model", str(tmp_path / "tiny"), "--out", str(tmp_path / "out")]

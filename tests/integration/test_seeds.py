@@ -10,15 +10,14 @@ from specviz.drafters.checkpoint_eagle3 import save_eagle3
 from specviz.evaluation.report import Report
 from specviz.evaluation.seeds import SETUPS, choose_lanes, main
 from tests.heads import random_head
-from tests.kit import tiny_target
+from tests.kit import save_target, tiny_target
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("seeds")
     target = tiny_target()
-    target.tokenizer._hf.save_pretrained(folder / "tiny")
-    target.model.save_pretrained(folder / "tiny")
+    save_target(target, folder / "tiny")
     save_eagle3(folder / "head", random_head(target, 0))
     question = {"question_id": 1, "category": "a", "turns": ["the sea"]}
     (folder / "questions.jsonl").write_text(json.dumps(question) + "\n", encoding="utf-8")

@@ -8,9 +8,8 @@ import pytest
 from specviz.__main__ import main
 from specviz.errors import SpecVizError
 from specviz.training.loop import Training, TrainingConfig
-from specviz.training.plan import is_held_out
-from tests.kit import tiny_target
-from tests.training import eagle3_trainee, tiny_corpus
+from tests.kit import save_target, tiny_target
+from tests.training import eagle3_trainee, save_corpus
 
 CONFIG = TrainingConfig(steps=4, batch_tokens=60, warm_up=1, cool_down=0.5, measure_every=2, save_every=1)
 
@@ -88,13 +87,10 @@ def test_the_number_of_steps_may_not_change_later(tmp_path: Path):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tiny target and two corpora that both leave answers to measure."""
-    folder, target = tmp_path_factory.mktemp("files"), tiny_target()
-    target.tokenizer._hf.save_pretrained(folder / "tiny")
-    target.model.save_pretrained(folder / "tiny")
+    folder = tmp_path_factory.mktemp("files")
+    save_target(tiny_target(), folder / "tiny")
     for seed in (0, 1):
-        answers = tiny_corpus(120, seed)
-        assert any(is_held_out(answer.prompt) for answer in answers)
-        (folder / f"{seed}.jsonl").write_text("".join(answer.to_json() + "\n" for answer in answers), encoding="utf-8")
+        save_corpus(folder / f"{seed}.jsonl", seed)
     return folder
 
 

@@ -61,7 +61,7 @@ def wrap_model(model: Any, tokenizer: Tokenizer, info: ModelInfo) -> Target:
 
 
 def choose_device(device: str) -> torch.device:
-    """Return the device for `auto`, `cpu`, `cuda` or a single one (`cuda:1`); raise SpecVizError where it is not there."""
+    """Return the device for `auto`, `cpu`, `cuda` or one such as `cuda:1`; raise SpecVizError where there is none."""
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if device.startswith("cuda") and not torch.cuda.is_available():

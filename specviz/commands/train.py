@@ -43,6 +43,7 @@ def start(parsed: dict[str, Any]) -> int:
     parsed["method"] = parsed.pop("what")
     if parsed["method"] in trainings:
         _check_numbers(parsed)
+        _check_folder(parsed["out"], parsed["parent"])
     return ({"corpus": make_corpus, "average": _average} | trainings)[parsed["method"]](parsed)
 
 
@@ -60,6 +61,13 @@ def _check_numbers(parsed: dict[str, Any]) -> None:
         raise SpecVizError(f"--cool-down is a share of the run, between 0 and 1, not {parsed['cool_down']}.")
     if parsed.get("selected_experts", 0) > parsed.get("experts", 0):
         raise SpecVizError(f"{parsed['selected_experts']} of {parsed['experts']} experts cannot be selected.")
+
+
+def _check_folder(out: Path, parent: str | None) -> None:
+    """Refuse to write over the weights that a training starts from: who resumes it needs them as they were."""
+    folder = Path(parent).expanduser() if parent else None
+    if folder and folder.is_dir() and out.exists() and out.samefile(folder):
+        raise SpecVizError(f"{out} holds the weights of --from: a training needs an --out folder of its own.")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:

@@ -157,3 +157,11 @@ def test_the_command_line_names_what_differs(
     error = capsys.readouterr().err
     assert words in error and "choose another --out folder" in error
     assert train(settings) == 0
+
+
+def test_a_training_does_not_write_over_the_weights_it_starts_from(tmp_path: Path, capsys: pytest.CaptureFixture):
+    (tmp_path / "head").mkdir()
+    paths = ["--from", str(tmp_path / "head"), "--out", str(tmp_path / "head" / ".." / "head")]
+    assert main(["train", "eagle3", "--corpus", str(tmp_path), "--steps", "1", *paths]) == 2
+    assert "holds the weights of --from" in capsys.readouterr().err
+    assert list((tmp_path / "head").iterdir()) == []

@@ -203,6 +203,11 @@ def _load_target(parsed: dict[str, Any]) -> Target:
     logging.disable_progress_bar()
     device, rank = parsed["device"], os.environ.get("LOCAL_RANK")
     if rank is not None and device != "cpu" and torch.cuda.is_available():
+        if int(rank) >= torch.cuda.device_count():
+            raise SpecVizError(
+                f"Each process needs a GPU of its own, and this machine has {torch.cuda.device_count()}: start no more "
+                "processes than that, or train with --device cpu."
+            )
         device = f"cuda:{rank}"
         torch.cuda.set_device(int(rank))
     return load_target(parsed["model"], device, parsed["dtype"], progress=terminal.tell)

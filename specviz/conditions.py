@@ -25,13 +25,16 @@ def hold_conditions(folder: Path, conditions: Mapping[str, Any]) -> None:
 
 
 def refuse_contradiction(folder: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise SpecVizError where a condition that both know has another value now."""
-    for name, value in now.items():
-        if name in before and before[name] != value:
-            raise SpecVizError(
-                f"{folder} was begun with another {name} ({_difference(before[name], value)}): "
-                "choose another --out folder."
-            )
+    """Raise SpecVizError where conditions that both know have other values now, and name them all."""
+    others = [
+        f"another {name} ({_difference(before[name], value)})"
+        for name, value in now.items()
+        if name in before and before[name] != value
+    ]
+    if others:
+        raise SpecVizError(
+            f"{folder} was begun with {' and '.join(others)}: ask for the same, or choose another --out folder."
+        )
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -44,6 +44,7 @@ def start(parsed: dict[str, Any]) -> int:
     parsed["method"] = parsed.pop("what")
     if parsed["method"] in trainings:
         _check_numbers(parsed)
+        _check_folder(parsed["out"], parsed["parent"])
     return ({"corpus": make_corpus, "average": _average} | trainings)[parsed["method"]](parsed)
 
 
@@ -62,6 +63,13 @@ def _check_numbers(parsed: dict[str, Any]) -> None:
     shape = asked_shape(parsed)
     if shape.get("selected_experts", 0) > shape.get("experts", 0):
         raise SpecVizError(f"{shape['selected_experts']} of {shape['experts']} experts cannot be selected.")
+
+
+def _check_folder(out: Path, parent: str | None) -> None:
+    """Refuse to write over the weights that a training starts from: who resumes it needs them as they were."""
+    folder = Path(parent).expanduser() if parent else None
+    if folder and folder.is_dir() and out.exists() and out.samefile(folder):
+        raise SpecVizError(f"{out} holds the weights of --from: a training needs an --out folder of its own.")
 
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
@@ -208,6 +216,11 @@ def _load_target(parsed: dict[str, Any]) -> Target:
     logging.disable_progress_bar()
     device, rank = parsed["device"], os.environ.get("LOCAL_RANK")
     if rank is not None and device != "cpu" and torch.cuda.is_available():
+        if int(rank) >= torch.cuda.device_count():
+            raise SpecVizError(
+                f"Each process needs a GPU of its own, and this machine has {torch.cuda.device_count()}: start no more "
+                "processes than that, or train with --device cpu."
+            )
         device = f"cuda:{rank}"
         torch.cuda.set_device(int(rank))
     return load_target(parsed["model"], device, parsed["dtype"], progress=terminal.tell)

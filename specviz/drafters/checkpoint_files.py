@@ -116,14 +116,32 @@ def _read_parts(folder: Path, name: str) -> Iterator[tuple[Path, dict[str, Tenso
         yield path, part
 
 
-def write_drafter(folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-    """Write config.json and model.safetensors; raise SpecVizError where that is not possible."""
+def write_drafter(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], beside: Mapping[str, str] | None = None
+) -> None:
+    """Write config.json and model.safetensors, and texts `beside` them by name; raise SpecVizError where it fails.
+
+    Every file is tried before the first one is written, so that a folder with a drafter never holds half of another.
+    """
+    texts = {**(beside or {}), CONFIG: json.dumps(dict(config), indent=2) + "\n"}
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in (WEIGHTS, *texts):
+            _try_to_write(folder / name)
         save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, folder / WEIGHTS)
-        (folder / CONFIG).write_text(json.dumps(dict(config), indent=2) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise SpecVizError(f"The drafter could not be written to {folder}: {error.strerror}.") from None
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise SpecVizError(f"The drafter could not be written to {folder}: {reason.rstrip('.')}.") from None
+
+
+def _try_to_write(path: Path) -> None:
+    """Raise OSError where a file could not be written; what it holds stays, and one that is not there is not made."""
+    existed = path.exists()
+    path.open("ab").close()
+    if not existed:
+        path.unlink()
 
 
 def fill_module(module: nn.Module, tensors: dict[str, Tensor], name: str, prefix: str = "") -> None:

@@ -17,8 +17,8 @@ from specviz.evaluation.figures import build_figures, make_page, sweep_figures
 from specviz.evaluation.output import JSON
 from specviz.evaluation.report import Report
 from specviz.figures.frame import PlotlyDict
-from specviz.training.card import read_json
 from specviz.training.curve import Curve
+from specviz.training.lineage import read_json
 
 CURVE = "curve.json"
 

@@ -39,14 +39,16 @@ class AnchorPlan:
 def sample_anchors(spans: Sequence[Span], config: AnchorConfig, draws: Sequence[torch.Generator]) -> AnchorPlan:
     """Choose anchors in each sequence by its own draw, and assign the rows.
 
-    The first stride's anchor is among the rows 0 to stride - 1.
+    The first stride's anchor is among the rows 0 to stride - 1. A sequence that is shorter than a stride has its one
+    anchor anywhere: a step, or a process's share of one, may consist of such sequences alone and needs an anchor.
     """
     sequences, rows, serving = [], [], []
     n_anchors = 0
     for sequence, (span, draw) in enumerate(zip(spans, draws, strict=True)):
         n_rows = span.rows.stop - span.rows.start
         strides = torch.arange(0, max(n_rows, 1), config.stride)
-        chosen = strides + torch.randint(config.stride, (len(strides),), generator=draw)
+        reach = min(config.stride, max(n_rows, 1))
+        chosen = strides + torch.randint(reach, (len(strides),), generator=draw)
         chosen = chosen[chosen < n_rows]
         sequences.append(torch.full((len(chosen),), sequence))
         rows.append(chosen)

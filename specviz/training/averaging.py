@@ -9,18 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from specviz.drafters.checkpoint_files import CONFIG, locate_drafter, read_config, read_tensors, write_drafter
 from specviz.errors import SpecVizError
-from specviz.training.card import read_json, write_card
-from specviz.training.lineage import earlier_trainings
+from specviz.training.card import CARD, compose_card
+from specviz.training.lineage import CURVE, TRAINING, earlier_trainings, read_measures, read_training
 
-TRAINING = "training.json"
-CURVES = ("curve.json", "curve.html")
+CURVES = (CURVE, "curve.html")
 OF_TRAINING = ("training", "notes")  # what may differ between the configs of one line
 
 
@@ -43,14 +41,13 @@ def average_drafters(drafters: Sequence[str], out: Path) -> None:
             raise SpecVizError(
                 f"{folder.name!r} and {folders[0].name!r} differ in {', '.join(parts)} of their {CONFIG}."
             )
+    trainings = [read_training(folder) for folder in folders]
+    training = trainings[-1] | {"averaged": [_describe(folder) for folder in folders]}
+    beside = {name: _read_curve(folders[-1] / name) for name in CURVES}
+    beside[TRAINING] = json.dumps(training, indent=2) + "\n"
+    beside[CARD] = compose_card(training, read_measures(folders[-1]))
     tensors = average_tensors([read_tensors(folder) for folder in folders])
-    training = _read_training(folders[-1]) | {"averaged": [_describe(folder) for folder in folders]}
-    curves = {name: _read_curve(folders[-1] / name) for name in CURVES}
-    write_drafter(out, configs[-1] | {"training": training}, tensors)
-    (out / TRAINING).write_text(json.dumps(training, indent=2) + "\n", encoding="utf-8")
-    for name, curve in curves.items():
-        (out / name).write_text(curve, encoding="utf-8")
-    write_card(out)
+    write_drafter(out, configs[-1] | {"training": training}, tensors, beside)
 
 
 def average_tensors(drafters: Sequence[dict[str, Tensor]]) -> dict[str, Tensor]:
@@ -72,18 +69,8 @@ def _average(name: str, parts: list[Tensor]) -> Tensor:
 
 def _describe(folder: Path) -> str:
     """Name a drafter by the steps that led to it."""
-    method = _read_training(folder)["method"]
-    n_steps = sum(training["steps_done"] for training in earlier_trainings(folder))
-    return f"{method} after {n_steps} steps in all"
-
-
-def _read_training(folder: Path) -> dict[str, Any]:
-    """Return what a drafter's folder says of its training, checked for what a card tells."""
-    training = read_json(folder / TRAINING)
-    runs = [*training.get("history", []), training] if isinstance(training, dict) else []
-    if not runs or "method" not in training or not all(isinstance(run.get("steps_done"), int) for run in runs):
-        raise SpecVizError(f"The {TRAINING} of {folder.name!r} does not tell the method and the steps of its training.")
-    return training
+    trainings = earlier_trainings(folder)
+    return f"{trainings[-1]['method']} after {sum(training['steps_done'] for training in trainings)} steps in all"
 
 
 def _read_curve(path: Path) -> str:

@@ -7,16 +7,17 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from specviz.errors import SpecVizError, exit_status
+from specviz.training.lineage import read_json, read_measures, read_training
 
+CARD = "README.md"
 TITLES = {"lookahead": "Learned lookahead slots", "eagle3": "EAGLE-3 draft head", "confu": "ConFu drafter"}
 ASKED = {"nodes": "nodes", "k": "slots", "rows": "rows", "candidates": "candidates"}
 NOT_ARGUMENTS = (
@@ -49,12 +50,21 @@ def hardware() -> str:
 
 def write_card(folder: Path, report: Mapping[str, Any] | None = None, lane: str | None = None) -> None:
     """Write README.md from training.json and curve.json, with tau by category where a report of bench has it."""
-    training = read_json(folder / "training.json")
-    measures = read_json(folder / "curve.json")["measures"]
+    card = compose_card(read_training(folder), read_measures(folder), report, lane)
+    (folder / CARD).write_text(card, encoding="utf-8")
+
+
+def compose_card(
+    training: Mapping[str, Any],
+    measures: Sequence[Mapping[str, float]],
+    report: Mapping[str, Any] | None = None,
+    lane: str | None = None,
+) -> str:
+    """Return a card's text: of the training (`read_training`), what was measured, and a report of bench."""
     sections = [_head(training), _data(training), _outcome(measures, "averaged" in training)]
     if report is not None:
         sections.append(_by_category(report, lane or training["method"]))
-    (folder / "README.md").write_text("\n\n".join(sections) + "\n", encoding="utf-8")
+    return "\n\n".join(sections) + "\n"
 
 
 def _head(training: Mapping[str, Any]) -> str:
@@ -97,7 +107,7 @@ def _option(key: str) -> str:
     return "from" if key == "parent" else key.replace("_", "-")
 
 
-def _outcome(measures: list[Mapping[str, float]], averaged: bool) -> str:
+def _outcome(measures: Sequence[Mapping[str, float]], averaged: bool) -> str:
     if not measures:
         return "Not measured yet."
     last = measures[-1]
@@ -122,16 +132,6 @@ def _by_category(report: Mapping[str, Any], lane: str) -> str:
         f"{report['settings']['temperature']}, {report['settings']['max_new_tokens']} tokens, {asked}: "
         f"tau {measured['overall']['tau']:.2f}.\n\n| category | tau |\n|---|---|\n{rows}"
     )
-
-
-def read_json(path: Path) -> Any:
-    """Return what a JSON file beside a drafter holds; raises SpecVizError where it cannot be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecVizError(f"{path} could not be read: {error.strerror}.") from None
-    except ValueError:
-        raise SpecVizError(f"{path} is not JSON.") from None
 
 
 def main() -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from specviz.training.plan import plan_batches
 from specviz.training.seeds import derive_draws
 
 STATE = "training_state.pt"
+KEPT = {"conditions", "module", "average", "movers", "curve", "step", "seconds"}  # in the state
 FREE = ("steps", "measure_every", "save_every")  # may change in a run that is resumed; steps while the rate allows it
 
 
@@ -144,12 +146,13 @@ class Training:
     def resume(self) -> None:
         """Take up the last checkpoint of the output folder, if there is one.
 
-        Raises SpecVizError where it was made under other conditions, or at a rate that this run would not have had.
+        Raises SpecVizError where it is damaged, was made under other conditions, or at a rate that this run would not
+        have had.
         """
         path = self.out / STATE
         if not path.is_file():
             return
-        state = torch.load(path, map_location=self.accelerator.device, weights_only=True)
+        state = _read_state(path, self.accelerator.device)
         before = json.loads(state["conditions"])
         refuse_contradiction(self.out, before, self.conditions)
         self._check_rate(state["step"], before["steps"])
@@ -247,3 +250,17 @@ class Training:
         os.replace(self.out / f"{STATE}.part", self.out / STATE)
         if self.after_save is not None:
             self.after_save(self.out)
+
+
+def _read_state(path: Path, device: torch.device) -> dict[str, Any]:
+    """Return what `save` wrote; raise SpecVizError where it is something else, another version's for example."""
+    try:
+        state = torch.load(path, map_location=device, weights_only=True)
+    except (OSError, EOFError, RuntimeError, LookupError, ValueError, pickle.UnpicklingError):
+        state = None
+    if not isinstance(state, dict) or not state.keys() >= KEPT:
+        raise SpecVizError(
+            f"{path} is not a checkpoint of this version, or damaged: choose another --out folder, and go on from the "
+            "weights in this one with --from."
+        )
+    return state

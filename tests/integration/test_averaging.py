@@ -1,6 +1,7 @@
 """The mean of checkpoints of one line of training is a drafter that loads, and says what it is."""
 
 import json
+import re
 
 import pytest
 import torch
@@ -78,6 +79,52 @@ def test_nothing_is_written_where_something_is_missing(tmp_path):
     (tmp_path / "out").write_text("a file")
     with pytest.raises(SpecVizError, match="could not be written"):
         average_drafters([str(one), str(two)], tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        *[
+            ("training.json", json.dumps({**TRAINING, key: None}), f"does not tell the {key} of a training: None")
+            for key in TRAINING
+        ],
+        ("training.json", json.dumps({**TRAINING, "history": None}), "does not tell the method and the steps"),
+        ("training.json", json.dumps({**TRAINING, "history": [1]}), "does not tell the method and the steps"),
+        (
+            "training.json",
+            json.dumps({**TRAINING, "history": [{"method": "eagle3", "steps_done": 1}]}),
+            "tell the hours",
+        ),
+        ("training.json", json.dumps({**TRAINING, "method": "other"}), "is not of a training of lookahead, eagle3"),
+        ("training.json", json.dumps({**TRAINING, "corpus": [3]}), "on files of answers"),
+        ("curve.json", "{", "curve.json is not JSON"),
+        *[
+            ("curve.json", text, "The curve.json of 'two' does not hold the measurements")
+            for text in ("[]", "{}", '{"measures": 3}', '{"measures": [{}]}', '{"measures": [{"tau": "2"}]}')
+        ],
+    ],
+)
+def test_what_a_card_cannot_be_made_of_is_refused_before_anything_is_written(tmp_path, name, text, words):
+    """Guards against a drafter without a card, and a traceback."""
+    target = tiny_target()
+    one, two = save(tmp_path / "one", target, 0.5, []), save(tmp_path / "two", target, 0.25, [])
+    (two / name).write_text(text)
+    with pytest.raises(SpecVizError, match=re.escape(words)):
+        average_drafters([str(one), str(two)], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["README.md", "training.json", "curve.json", "model.safetensors", "config.json"])
+def test_a_drafter_stays_whole_where_its_folder_cannot_take_another(tmp_path, name: str):
+    target = tiny_target()
+    one, two = save(tmp_path / "one", target, 0.5, []), save(tmp_path / "two", target, 0.25, [])
+    out = save(tmp_path / "out", target, 0.75, [])
+    (out / name).unlink(missing_ok=True)
+    (out / name).mkdir()
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    with pytest.raises(SpecVizError, match="could not be written to"):
+        average_drafters([str(one), str(two)], out)
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
 
 
 def test_means_are_taken_in_float32_and_keep_the_type():

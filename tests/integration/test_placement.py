@@ -36,6 +36,7 @@ def test_each_process_of_a_training_has_a_device_of_its_own(
     """Guards against a target that every process spreads over all devices; CUDA is played."""
     loaded: list[str] = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
     monkeypatch.setattr(torch.cuda, "set_device", lambda index: None)
     monkeypatch.setattr(loading, "load_target", lambda name, device, dtype, progress: loaded.append(device))
     monkeypatch.delenv("LOCAL_RANK", raising=False)
@@ -43,6 +44,14 @@ def test_each_process_of_a_training_has_a_device_of_its_own(
         monkeypatch.setenv("LOCAL_RANK", rank)
     train._load_target({"model": "bundled", "device": device, "dtype": "auto"})
     assert loaded == [expected]
+
+
+def test_more_processes_than_gpus_is_a_sentence(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    with pytest.raises(SpecVizError, match="this machine has 2: start no more processes"):
+        train._load_target({"model": "bundled", "device": "auto", "dtype": "auto"})
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without CUDA")

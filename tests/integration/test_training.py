@@ -16,6 +16,7 @@ from specviz.drafters.checkpoint_eagle3 import load_eagle3
 from specviz.drafters.lookahead import SlotTable
 from specviz.evaluation.slots import compare_slots
 from specviz.settings import make_settings
+from specviz.training.anchors import AnchorConfig
 from specviz.training.features import PARTS, FeatureStore
 from specviz.training.loop import STATE, Training, TrainingConfig
 from specviz.training.plan import plan_batches
@@ -236,6 +237,24 @@ def test_one_of_the_five_steps_has_fewer_answers_than_processes():
     """What the test before says of an epoch's last batch holds only if there is one of a single answer."""
     plan = plan_batches([len(answer.answer_ids) for answer in tiny_corpus()], 62, seed=0)
     assert 1 in [len(next(plan)) for _ in range(5)]
+
+
+@pytest.mark.parametrize("method", TRAINEES)
+def test_a_step_of_one_short_answer_is_a_step(method: str, tmp_path):
+    """An epoch's last batch, or a process's share of one, may be an answer shorter than a stride."""
+    trainee = TRAINEES[method](tiny_target(), tmp_path)
+    if method == "confu":
+        trainee.config = replace(trainee.config, anchors=AnchorConfig(stride=32, window=4))
+    elif method == "lookahead":
+        trainee.config = replace(trainee.config, stride=32)
+    shortest = min(range(len(trainee.lengths)), key=trainee.lengths.__getitem__)
+    totals = []
+    for choice in range(12):
+        loss = trainee.loss([shortest], trainee.lengths[shortest], derive_draws(range(1), choice))
+        loss.total.backward()
+        totals.append(loss.total.detach())
+    # A single step may count nothing: ConFu's anchor may serve rows alone whose tokens the head cannot draft.
+    assert bool(torch.stack(totals).isfinite().all()) and float(max(totals)) > 0
 
 
 def _environment() -> dict[str, str]:

@@ -1,13 +1,15 @@
 """A training goes on under the conditions that it was begun under, and says what differs where it cannot."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from specviz.__main__ import main
 from specviz.errors import SpecVizError
-from specviz.training.loop import Training, TrainingConfig
+from specviz.training.loop import STATE, Training, TrainingConfig
 from tests.kit import save_target, tiny_target
 from tests.training import eagle3_trainee, save_corpus
 
@@ -49,6 +51,35 @@ def test_another_configuration_is_refused(tmp_path: Path, changes: dict, words: 
     with pytest.raises(SpecVizError) as caught:
         begin(tmp_path, replace(CONFIG, **changes)).run()
     assert words in str(caught.value) and "choose another --out folder" in str(caught.value)
+
+
+def test_all_that_differs_is_named(tmp_path: Path):
+    begin(tmp_path, stop_after=1, corpus="one")
+    with pytest.raises(SpecVizError) as caught:
+        begin(tmp_path, replace(CONFIG, seed=1, batch_tokens=80), corpus="two").run()
+    for words in ("another corpus ('one', not 'two')", "another seed (0, not 1)", "another batch_tokens (60, not 80)"):
+        assert words in str(caught.value)
+    assert "ask for the same, or choose another --out folder" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:1000]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_text("hello"),
+        lambda path: torch.save([1], path),
+        lambda path: torch.save({k: v for k, v in torch.load(path).items() if k != "conditions"}, path),
+    ],
+    ids=["cut off", "empty", "text", "a list", "of a version without conditions"],
+)
+def test_a_checkpoint_that_cannot_be_read_is_told_and_kept(tmp_path: Path, damage: Callable[[Path], object]):
+    begin(tmp_path, stop_after=1)
+    damage(tmp_path / "out" / STATE)
+    before = (tmp_path / "out" / STATE).read_bytes()
+    with pytest.raises(SpecVizError, match=r"is not a checkpoint of this version, or damaged.*with --from"):
+        begin(tmp_path).run()
+    assert (tmp_path / "out" / STATE).read_bytes() == before
 
 
 def test_a_folder_that_cannot_be_made_is_told_before_the_first_step(tmp_path: Path):
@@ -122,3 +153,11 @@ def test_the_command_line_names_what_differs(
     error = capsys.readouterr().err
     assert words in error and "choose another --out folder" in error
     assert train(settings) == 0
+
+
+def test_a_training_does_not_write_over_the_weights_it_starts_from(tmp_path: Path, capsys: pytest.CaptureFixture):
+    (tmp_path / "head").mkdir()
+    paths = ["--from", str(tmp_path / "head"), "--out", str(tmp_path / "head" / ".." / "head")]
+    assert main(["train", "eagle3", "--corpus", str(tmp_path), "--steps", "1", *paths]) == 2
+    assert "holds the weights of --from" in capsys.readouterr().err
+    assert list((tmp_path / "head").iterdir()) == []

@@ -26,6 +26,16 @@ def test_every_stride_has_one_anchor_and_every_sequence_its_own():
     assert bool((own_row[served] >= plan.rows[plan.serving[served]]).all())
 
 
+def test_a_sequence_shorter_than_a_stride_has_one_anchor_anywhere():
+    """Guards against a step without any anchor, which no pass can be made of."""
+    span = Span(slice(0, 12), slice(0, 5), 6)
+    plans = [
+        sample_anchors([span], AnchorConfig(stride=8, window=4), derive_draws(range(1), seed)) for seed in range(64)
+    ]
+    assert {len(plan.rows) for plan in plans} == {1}
+    assert {int(plan.rows[0]) for plan in plans} == {0, 1, 2, 3, 4}
+
+
 def test_an_answer_s_draws_do_not_depend_on_what_else_is_in_the_batch():
     """Guards: processes that share a batch would otherwise draw other anchors than one that has it all."""
     spans = [Span(slice(0, 30), slice(0, 20), 9), Span(slice(30, 50), slice(20, 37), 3)]

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from specviz.decoding.engine import DRAFTERS
 from specviz.errors import SpecVizError
 from specviz.training.card import write_card
 from specviz.training.lineage import KEPT, earlier_trainings
@@ -55,10 +56,10 @@ def test_a_card_tells_data_steps_hardware_and_the_outcome(folder):
 
 def test_a_card_tells_what_its_weights_learned_before(folder, tmp_path_factory):
     parent = tmp_path_factory.mktemp("parent")
-    (parent / "training.json").write_text(json.dumps(TRAINING | {"history": [{"steps_done": 100, "hours": 0.25}]}))
+    before = {"method": "eagle3", "steps_done": 100, "hours": 0.25}
+    (parent / "training.json").write_text(json.dumps(TRAINING | {"history": [before]}))
     earlier = earlier_trainings(parent)
-    assert earlier == [{"steps_done": 100, "hours": 0.25}, {key: TRAINING[key] for key in KEPT}]
-    earlier[0]["method"] = "eagle3"
+    assert earlier == [before, {key: TRAINING[key] for key in KEPT}]
     training = TRAINING | {"method": "confu", "steps_done": 300, "hours": 1.0, "history": earlier}
     (folder / "training.json").write_text(json.dumps(training))
     write_card(folder)
@@ -91,3 +92,18 @@ def test_a_card_before_the_first_measurement_says_so(folder):
 def test_a_report_without_the_lane_is_a_sentence(folder):
     with pytest.raises(SpecVizError, match="no lane 'eagle3'; it has confu"):
         write_card(folder, report("confu"))
+
+
+@pytest.mark.parametrize("key", ["method", "target", "corpus", "answers", "answer_tokens", "steps_done", "hours"])
+def test_weights_that_do_not_tell_their_training_are_refused_before_a_training_from_them(folder, key: str):
+    """Guards against a run whose card, written at its first checkpoint, ended it."""
+    (folder / "training.json").write_text(json.dumps({name: value for name, value in TRAINING.items() if name != key}))
+    for read in (earlier_trainings, write_card):
+        with pytest.raises(SpecVizError, match=f"does not tell the {key} of a training"):
+            read(folder)
+    assert not (folder / "README.md").exists()
+
+
+@pytest.mark.parametrize("drafter", ["eagle3", "confu", "lookahead"])
+def test_the_bundled_drafters_tell_their_training(drafter: str):
+    assert earlier_trainings(DRAFTERS / "smollm2-135m-instruct" / drafter)[-1]["steps_done"] > 0

@@ -3,7 +3,7 @@
 import { expertAt, makeMarker } from './chart_marks.js';
 import { h } from './dom.js';
 import { currentTheme } from './palette.js';
-import { imageButtons, loadPlotly, makePlot } from './plot.js';
+import { imageButtons, loadPlotly, makePlot, zoomButtons } from './plot.js';
 import { typeScale } from './type_size.js';
 import { phrase, t } from './words.js';
 
@@ -62,9 +62,8 @@ export function makeCharts(stage) {
 
   function makePane(name, title, hint) {
     const plot = makePlot(stage, name);
-    const reset = h('button', { type: 'button', class: 'small', onclick: plot.reset }, t('Reset zoom'));
     const box = h('figure', { class: `pane ${name}`, hidden: '' },
-      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, reset, ...imageButtons(plot, title))),
+      h('figcaption', {}, h('h3', {}, title), h('span', { class: 'hint' }, hint), h('span', { class: 'tools' }, ...zoomButtons(plot, title), ...imageButtons(plot, title))),
       h('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': t('{title}; in words further down', { title }) }, plot.element));
     const drawn = { frame: null, chosen: [], run: null, height: 0 };
     const chosen = ({ node, expert, moment }) => [node, expert, moment, typeScale()];

@@ -8,6 +8,7 @@ import { enlargeFigure, typeScale } from './type_size.js';
 import { t } from './words.js';
 
 const CONFIG = { displayModeBar: false, responsive: true, displaylogo: false };
+const NEARER = 0.6; // the part of a chart that is left in view where it is zoomed in once
 let loading = null;
 
 // Load plotly.js; every call gets the same promise.
@@ -80,7 +81,16 @@ export function makePlot(stage, kind, name = kind) {
     return window.Plotly.toImage({ data, layout: { ...layout, paper_bgcolor: background } }, { format, width, height, scale: format === 'png' ? 2 : 1 });
   }
 
-  return { element, name, draw, redraw, clear, picture, reset: () => resetZoom(element) };
+  return { element, name, draw, redraw, clear, picture };
+}
+
+// Buttons that bring a chart nearer, push it away, and show all of it again.
+export function zoomButtons(plot, title) {
+  return [
+    h('button', { type: 'button', class: 'small', 'aria-label': t('Zoom in: {title}', { title }), onclick: () => zoom(plot.element, NEARER) }, '+'),
+    h('button', { type: 'button', class: 'small', 'aria-label': t('Zoom out: {title}', { title }), onclick: () => zoom(plot.element, 1 / NEARER) }, '−'),
+    h('button', { type: 'button', class: 'small', onclick: () => resetZoom(plot.element) }, t('Reset zoom')),
+  ];
 }
 
 // Buttons that save a chart as a picture.
@@ -100,8 +110,18 @@ export function joinFrame(bare, frame) {
 }
 
 function resetZoom(plot) {
-  const layout = plot._fullLayout;
-  const axes = Object.keys(layout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));
   const reversed = (axis) => (plot.layout[axis]?.autorange === 'reversed' ? 'reversed' : true);
-  window.Plotly.relayout(plot, Object.fromEntries(axes.map((axis) => [`${axis}.autorange`, reversed(axis)])));
+  window.Plotly.relayout(plot, Object.fromEntries(axesOf(plot).map((axis) => [`${axis}.autorange`, reversed(axis)])));
 }
+
+// Show `part` times as much of every axis, about the middle of what is shown.
+function zoom(plot, part) {
+  const changes = axesOf(plot).map((axis) => {
+    const [from, to] = plot._fullLayout[axis].range;
+    const [middle, half] = [(from + to) / 2, part * (to - from) / 2];
+    return [`${axis}.range`, [middle - half, middle + half]];
+  });
+  window.Plotly.relayout(plot, Object.fromEntries(changes));
+}
+
+const axesOf = (plot) => Object.keys(plot._fullLayout ?? {}).filter((key) => /^[xy]axis\d*$/.test(key));

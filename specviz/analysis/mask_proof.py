@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specviz.mask_trace import MaskColumn, MaskRow, MaskTrace, expand_rule
@@ -31,10 +32,11 @@ class ProofCell:
 
 @dataclass(frozen=True)
 class MaskProof:
-    """The columns of one row from `first_column` on, the earlier ones being counted only.
+    """The columns of one row from `first_column` on; the earlier ones are counted, and named where they leak.
 
-    `attention_row` is the row whose attention was recorded, `error` how far the layers' own output lies from the
-    output of these weights (the largest difference, relative to the largest value): small means that they flowed.
+    `earlier_leaks` are the columns before `first_column` that are masked and got attention; `attention_row` is the row
+    whose attention was recorded, `error` how far the layers' own output lies from the output of these weights (the
+    largest difference, relative to the largest value): small means that they flowed.
     """
 
     row: int
@@ -43,6 +45,7 @@ class MaskProof:
     earlier_recorded: int | None
     earlier_ruled: int | None
     earlier_attention: float | None
+    earlier_leaks: tuple[int, ...]
     cells: tuple[ProofCell, ...]
     attention_row: int | None
     error: float | None
@@ -88,10 +91,25 @@ def prove_row(step: StepTrace, row: int) -> MaskProof:
         earlier_recorded=mask.earlier_visible[row] if mask.bits is not None and mask.earlier_visible else None,
         earlier_ruled=None if ruled is None else ruled.earlier_visible[row],
         earlier_attention=None if attention is None else sum(attention["mean"][:first]),
+        earlier_leaks=() if attention is None else _find_earlier_leaks(mask, row, attention["max"][:first]),
         cells=cells,
         attention_row=None if step.attention is None else step.attention["row"],
         error=None if attention is None else attention["error"],
     )
+
+
+def _find_earlier_leaks(mask: MaskTrace, row: int, largest: Sequence[float]) -> tuple[int, ...]:
+    """Return the earlier columns that got attention although masked.
+
+    Their cells are not recorded, only how many the row sees: without a rule none can be named unless all are masked.
+    """
+    if mask.rule is not None:
+        visible = expand_rule(mask.rule).matrix()[row]
+    elif mask.earlier_visible and mask.earlier_visible[row] == 0:
+        visible = [False] * len(largest)
+    else:
+        return ()
+    return tuple(i for i, weight in enumerate(largest) if weight and not visible[i])
 
 
 def _cells(mask: MaskTrace | None, row: int) -> list[bool] | None:

@@ -207,6 +207,7 @@ def answer_mask_proof(question: Question) -> Answer:
         "label": name_row(proof.asks),
         "figure": mask_proof_figure(proof, theme=None),
         "leaks": [name_row(proof.cells[i].column) for i in proof.leaks],
+        "earlier_leaks": list(proof.earlier_leaks),
         "differs": proof.differs,
         "n_masked": sum(cell.ruled is False for cell in proof.cells),
         "first_column": proof.first_column,

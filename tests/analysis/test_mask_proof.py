@@ -48,6 +48,23 @@ def test_earlier_columns_are_counted_and_attention_belongs_to_one_row():
     assert other.attention_row == 2 and other.cells[0].mean is None and other.error is None
 
 
+def windowed_step(largest, rule=True):
+    """A chain of three behind a prefix of four, in a window of three: row n2 sees r, n1 and itself alone."""
+    own = MaskRule(name="tree", prefix=4, parents=[-1, 0, 1], window=3)
+    mask = expand_rule(own, 3)
+    nodes = [make_node(0, -1, 0, "root"), make_node(1, 0, 1, "accepted"), make_node(2, 1, 2, "accepted")]
+    attention = {"row": 2, "mean": [value / 2 for value in largest], "max": largest, "error": 1e-7}
+    return make_step(nodes=nodes, mask=mask if rule else mask.model_copy(update={"rule": None}), attention=attention)
+
+
+@pytest.mark.parametrize("rule", [True, False])
+def test_attention_into_a_masked_earlier_column_is_a_leak(rule):
+    tight = prove_row(windowed_step([0.0, 0.0, 0.0, 0.0, 0.3, 0.3, 0.4], rule), 2)
+    assert (tight.earlier_recorded, tight.earlier_leaks, tight.leaks) == (0, (), ())
+    leaky = prove_row(windowed_step([0.0, 1e-9, 0.0, 0.0, 0.3, 0.3, 0.4], rule), 2)
+    assert (leaky.earlier_leaks, leaky.leaks) == ((1,), ())
+
+
 def test_a_mask_of_a_light_record_is_its_rule_alone():
     step = proof_step()
     step.mask = step.mask.model_copy(update={"bits": None, "rows": [], "columns": []})

@@ -97,6 +97,28 @@ def test_zoom_is_kept_from_step_to_step(visitor):
     visitor.expect("document.querySelector('.plot.tree').layout.xaxis.range.join() === '0.5,1.5'", False)
 
 
+@pytest.mark.parametrize("name", ["tree", "mask"])
+def test_zoom_by_buttons_is_kept_from_step_to_step(visitor, name):
+    tab = visitor.tab
+    ranges = f"['xaxis', 'yaxis'].map((axis) => document.querySelector('.plot.{name}')._fullLayout[axis].range)"
+    pane = tab.locator(f".pane.{name}")
+    whole = tab.evaluate(ranges)
+    pane.get_by_role("button", name="Zoom in").click()
+    nearer = tab.evaluate(ranges)
+    for (begin, end), (left, right) in zip(whole, nearer, strict=True):
+        assert left + right == pytest.approx(begin + end)
+        assert (right - left) / (end - begin) == pytest.approx(0.6)
+    step = int(visitor.where().split()[1])
+    tab.get_by_role("button", name="Previous step" if step > 1 else "Next step").click()
+    tab.wait_for_timeout(800)
+    visitor.expect(ranges, nearer)
+    pane.get_by_role("button", name="Zoom out").click()
+    back = tab.evaluate(ranges)
+    assert [end - begin for begin, end in back] == pytest.approx([end - begin for begin, end in whole])
+    pane.get_by_role("button", name="Reset zoom").click()
+    visitor.expect(f"{ranges}.join() === '{','.join(str(value) for line in nearer for value in line)}'", False)
+
+
 def test_experts_are_listed_only_where_a_router_ran(open_tab, url):
     listed = (
         "[...document.querySelectorAll('.stage .twins summary')]"

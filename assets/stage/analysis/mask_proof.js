@@ -40,9 +40,11 @@ export function makeMaskProof(stage) {
   });
 }
 
-function describe({ leaks, differs, n_masked: masked, is_recorded: recorded, attention_row: attended, error, earlier, first_column: first }) {
+function describe({ leaks: shown, earlier_leaks: hidden, differs, n_masked: masked, is_recorded: recorded, attention_row: attended, error, earlier, first_column: first }) {
   const flows = error !== null;
+  const leaks = [...shown, ...hidden.map((n) => t('column {n}', { n }))];
   const verdict = leaks.length ? t('A LEAK: {columns} can be read although masked.', { columns: leaks.join(', ') })
+    : differs && earlier[0] !== null && earlier[0] !== earlier[1] ? t('Record and rule differ: of the earlier columns {recorded} are visible, by the rule {ruled}.', { recorded: earlier[0], ruled: earlier[1] })
     : differs ? t('Record and rule differ: a column that the rule shows was masked.')
       : !recorded && !flows ? t('No leak by the rule alone: {n} masked columns.', { n: masked })
         : t('No leak: {n} masked columns{recorded}{flows}.', {

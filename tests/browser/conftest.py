@@ -28,6 +28,8 @@ CHROMIUM_FLAGS = [
     "--disable-sync",
 ]
 
+PATIENCE = 90000  # milliseconds; a slow machine is not a fault of the page
+
 
 def pytest_collection_modifyitems(items):
     for item in items:
@@ -83,7 +85,7 @@ def context() -> Iterator:
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
         context = browser.new_context(accept_downloads=True)
-        context.set_default_timeout(90000)  # a slow machine is not a fault of the page
+        context.set_default_timeout(PATIENCE)
         yield context
         browser.close()
 
@@ -123,6 +125,25 @@ def _lend_tabs(context, problems: list[str]) -> Iterator:
     yield open_one
     for tab in tabs:
         tab.close()
+
+
+@pytest.fixture
+def open_apart(context, problems) -> Iterator:
+    """Return a function that opens a page in a browser context of its own.
+
+    For whatever belongs to the context and not to its tab: the language, the store, and the clock, which once set
+    stands still in every tab that is opened later.
+    """
+    contexts = []
+
+    def open_one(address: str, **options):
+        contexts.append(context.browser.new_context(**options))
+        contexts[-1].set_default_timeout(PATIENCE)
+        return _open(contexts[-1], problems, address, 1280, 900)
+
+    yield open_one
+    for own in contexts:
+        own.close()
 
 
 @pytest.fixture(scope="session")

@@ -167,14 +167,12 @@ def expect_large_type(visitor: Visitor) -> None:
     visitor.expect(sizes, [font, ticks, height])
 
 
-def test_labels_follow_the_browsers_language(context, analysed_url):
-    tab = context.browser.new_context(locale="zh-CN").new_page()
-    tab.goto(analysed_url)
+def test_labels_follow_the_browsers_language(open_apart, analysed_url):
+    tab = open_apart(analysed_url, locale="zh-CN")
     tab.wait_for_selector(".stage[data-phase=idle] .answer .token")
     assert tab.inner_text("#run").strip() == "运行" and "提示词" in tab.inner_text("#prompt-0")
     tab.click("#tab-lessons")
     assert "课程" in tab.inner_text(".lessons")
-    tab.context.close()
 
 
 def test_the_history_of_the_experts_leads_to_a_step(visitor):

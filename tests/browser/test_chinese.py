@@ -34,15 +34,10 @@ def chinese_url() -> Iterator[str]:
 
 
 @pytest.fixture
-def visitor(context, chinese_url, problems) -> Iterator[Visitor]:
-    own = context.browser.new_context(locale="zh-CN")
-    own.set_default_timeout(90000)
-    tab = own.new_page()
-    tab.on("pageerror", lambda error: problems.append(str(error)))
-    tab.goto(chinese_url)
+def visitor(open_apart, chinese_url) -> Visitor:
+    tab = open_apart(chinese_url, locale="zh-CN")
     tab.wait_for_selector(".stage[data-phase=idle] .answer .token")
-    yield Visitor(tab)
-    own.close()
+    return Visitor(tab)
 
 
 def english_in(visitor: Visitor, selector: str) -> list[str]:

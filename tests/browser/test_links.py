@@ -206,14 +206,11 @@ def test_a_run_whose_connection_was_lost_is_kept(open_tab, url):
     visitor.tab.wait_for_selector('.stage .badge:has-text("SAVED")')
 
 
-def test_a_full_store_says_so_and_loses_nothing(context, url):
+def test_a_full_store_says_so_and_loses_nothing(open_apart, url):
     """Guards: a store that refused a run at its commit was not noticed, and nothing was said."""
-    own = context.browser.new_context()
-    own.set_default_timeout(90000)
-    tab = own.new_page()
-    own.new_cdp_session(tab).send("Storage.overrideQuotaForOrigin", {"origin": url.rstrip("/"), "quotaSize": 200_000})
-    tab.goto(url)
-    tab.wait_for_selector(".stage .head")
+    tab = open_apart(url)
+    quota = {"origin": url.rstrip("/"), "quotaSize": 200_000}
+    tab.context.new_cdp_session(tab).send("Storage.overrideQuotaForOrigin", quota)
     visitor = Visitor(tab).run("hello room", max_new_tokens="12", k="2")
     titles = "[...document.querySelectorAll('.stage .run-chooser option')].map((own) => own.text)"
     visitor.expect(f"{titles}.includes('lookahead: hello room')", True)
@@ -224,4 +221,3 @@ def test_a_full_store_says_so_and_loses_nothing(context, url):
     tab.wait_for_selector(".stage .head")
     visitor.expect(f"{titles}.includes('lookahead: hello room')", True)
     visitor.expect(f"{titles}.includes('lookahead: hello no room')", False)
-    own.close()

@@ -124,9 +124,9 @@ def pull(visitor: Visitor, name: str, handle: str) -> None:
     raise AssertionError(f"{name} was not moved by {handle}")
 
 
-def test_each_pace_goes_on_when_its_time_is_over(open_tab, recorded_url):
+def test_each_pace_goes_on_when_its_time_is_over(open_apart, recorded_url):
     """The clock of the browser is set by hand."""
-    visitor = Visitor(open_tab(recorded_url))
+    visitor = Visitor(open_apart(recorded_url))
     visitor.wait_for_end().wait_for_charts()
     clock = visitor.tab.clock
     clock.install()
